@@ -1,0 +1,1 @@
+"""Treadle: durable background work on PostgreSQL."""

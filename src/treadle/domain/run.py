@@ -1,0 +1,88 @@
+"""What a handler may know of its run: progress, being told to stop, item and attempt."""
+
+from __future__ import annotations
+
+import threading
+from typing import TypeVar
+from uuid import UUID
+
+from treadle.domain.encoding import NOTE_LIMIT, storable_text
+from treadle.domain.item import Progress
+from treadle.domain.outcome import Partial, StopReason
+
+T = TypeVar("T")
+
+_BIGINT = 2**63
+
+
+class Stopped(Exception):  # noqa: N818 - not an error: how a handler leaves when it was told to stop
+    """Raised by ``Run.check`` once the handler has been told to stop. Let it pass."""
+
+
+class Run:
+    """One run of a handler. Every method may be called from any thread, as often as wanted.
+
+    Result rows of a kind's own are written with ``item_id`` and ``attempt``; readers show only the
+    rows of the attempt that finished.
+    """
+
+    def __init__(self, item_id: UUID, attempt: int, scope_id: UUID | None = None) -> None:
+        self.item_id = item_id
+        self.attempt = attempt
+        self.scope_id = scope_id
+        self._progress = Progress()
+        self._reason: StopReason | None = None
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+
+    def progress(self, *, done: int | None = None, total: int | None = None, note: str | None = None) -> None:
+        """Report how far the run is. What is left out keeps its last value; no total means unknown.
+
+        Costs no I/O: the next heartbeat carries the latest snapshot. Notes reach the admin: put ids
+        and counts in them, no names of files or people. Raises ``ValueError`` for a negative number.
+        """
+        for name, number in (("done", done), ("total", total)):
+            if number is not None and not 0 <= number < _BIGINT:
+                raise ValueError(f"progress {name} must be from 0 to 2^63-1, is {number}")
+        with self._lock:
+            last = self._progress
+            self._progress = Progress(
+                done=last.done if done is None else done,
+                total=last.total if total is None else total,
+                note=last.note if note is None else storable_text(note, NOTE_LIMIT),
+            )
+
+    @property
+    def latest(self) -> Progress:
+        """The snapshot that the next heartbeat will carry."""
+        return self._progress
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """Why the handler has been told to stop; None while it has not."""
+        return self._reason
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the handler has been told to stop. Plain handlers poll this."""
+        return self._stopping.is_set()
+
+    def check(self) -> None:
+        """Raise ``Stopped`` once the handler has been told to stop."""
+        if self._stopping.is_set():
+            raise Stopped
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep, for plain handlers: up to *seconds*, less when told to stop. True when told to stop."""
+        return self._stopping.wait(seconds)
+
+    def partial(self, value: T) -> Partial[T]:
+        """Mark *value* as what was done so far: ``return run.partial(summary)`` when told to stop."""
+        return Partial(value)
+
+    def stop(self, reason: StopReason) -> None:
+        """Tell the handler to stop. The worker calls this; tests may."""
+        with self._lock:
+            if self._reason is None or reason.value > self._reason.value:
+                self._reason = reason
+        self._stopping.set()

@@ -76,7 +76,9 @@ def _database(server: str, *, template: str = "template0") -> Iterator[str]:
     name = f"treadle_test_{token_hex(6)}"
     identifiers = {"name": sql.Identifier(name), "template": sql.Identifier(template)}
     with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(sql.SQL("create database {name} template {template} encoding 'UTF8'").format(**identifiers))
+        admin.execute(
+            sql.SQL("create database {name} template {template} encoding 'UTF8'").format(**identifiers)
+        )
         try:
             yield make_conninfo(server, dbname=name)
         finally:

@@ -33,8 +33,10 @@ class Account:
 
 
 def account_for(data: Path) -> Account | None:
-    """The user that serves `data`: None for oneself; for root the owner of the data there already is, or else
-    `TREADLE_PG_USER`, `postgres` or `nobody`, whichever is named or exists first.
+    """The user that serves `data`, None for oneself.
+
+    For root it is the owner of the data there already is, or else the first of `TREADLE_PG_USER`, `postgres` and
+    `nobody` that is set or exists.
 
     Raises EmbeddedError for data that belongs to somebody else, and where root has nobody to run the server as.
     """
@@ -62,7 +64,9 @@ def account_for(data: Path) -> Account | None:
 def _owner(data: Path) -> Account:
     status = data.stat()
     if status.st_uid == 0:
-        raise EmbeddedError(f"{data} belongs to root, as whom PostgreSQL refuses to run: give it to another user")
+        raise EmbeddedError(
+            f"{data} belongs to root, as whom PostgreSQL refuses to run: give it to another user"
+        )
     name = _name(status.st_uid)
     if name.isdigit():
         return Account("", status.st_uid, status.st_gid)

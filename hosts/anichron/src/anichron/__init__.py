@@ -1,0 +1,1 @@
+"""Anichron: a self-hosted photo library, and the first host application on Treadle."""

@@ -33,9 +33,8 @@ class Payload(BaseModel):
 
     kind: ClassVar[StrEnum]
 
-    @classmethod
-    def __pydantic_init_subclass__(cls, *, kind: StrEnum | None = None, **kwargs: Any) -> None:
-        super().__pydantic_init_subclass__(**kwargs)
+    def __init_subclass__(cls, *, kind: StrEnum | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
         if kind is not None:
             cls.kind = kind
 

@@ -1,0 +1,20 @@
+-- Delete items finished long ago, but of each key of a periodic kind keep the newest finished one.
+delete from treadle.work_items
+where id in (
+    select old.id
+    from treadle.work_items old
+    where old.finished_at < coalesce(%(now)s::timestamptz, clock_timestamp()) - make_interval(secs => %(older_than)s)
+      and (
+          old.dedup_key is null
+          or old.kind <> all(%(periodic_kinds)s::text[])
+          or exists (
+              -- In the order of the due-ness probe, which may follow only the newest.
+              select from treadle.work_items newer
+              where newer.dedup_key = old.dedup_key
+                and newer.finished_at is not null
+                and (newer.finished_at, newer.id) > (old.finished_at, old.id)
+          )
+      )
+    order by old.finished_at, old.id
+    limit %(limit)s
+)

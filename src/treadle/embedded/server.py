@@ -177,8 +177,8 @@ class EmbeddedPostgres:
             account.identity if account else "",
         ]
         server = [binaries.program("postgres"), "-D", str(self._data.resolve())]
-        with self._log.open("ab") as log:
-            begin = log.tell()
+        with os.fdopen(os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
+            begin = log.seek(0, os.SEEK_END)
             self._keeper = subprocess.Popen(
                 [
                     *kept_by,
@@ -213,7 +213,7 @@ class EmbeddedPostgres:
         deadline = time.monotonic() + self._timeout
         while True:
             now = Postmaster.of(self._data)
-            if now is not None and now.status == "ready" and (stale is None or now.started != stale.started):
+            if now is not None and now.status == "ready" and now != stale:
                 return
             try:
                 keeping.wait(0.02)

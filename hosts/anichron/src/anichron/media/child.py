@@ -96,13 +96,13 @@ def _answer(path: str, expected: Stamp | None, limits: Limits) -> Reply:
                 reply = Reply(fingerprint=fingerprint(file, stamp))
             else:
                 reply = Reply(picture=develop(file, max_pixels=limits.pixels))
-        return reply
     except FileFailed as failed:
         return Reply(failure=Failure(reason=failed.reason, detail=failed.detail))
     except MemoryError:
         return Reply(failure=Failure(reason=Reason.OUT_OF_MEMORY, detail=f"over {limits.memory_bytes} bytes"))
     except Exception as error:  # noqa: BLE001 - decoders raise anything on damaged content, and that is its meaning
         return Reply(failure=Failure(reason=Reason.UNDECODABLE, detail=_described(error)))
+    return reply
 
 
 def _described(error: Exception) -> str:

@@ -3,9 +3,10 @@
 import asyncio
 import logging
 import sys
+from asyncio import StreamReader, StreamWriter
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
-from typing import Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -96,12 +97,14 @@ class ProcessDecoder:
 
 
 async def _exchange(child: Process, line: bytes) -> Reply:
-    assert child.stdin is not None
-    assert child.stdout is not None
+    questions, answers = (
+        cast("StreamWriter", child.stdin),
+        cast("StreamReader", child.stdout),
+    )  # both are pipes
     try:
-        child.stdin.write(line)
-        await child.stdin.drain()
-        answer = await child.stdout.readline()
+        questions.write(line)
+        await questions.drain()
+        answer = await answers.readline()
         return Reply.model_validate_json(answer)
     except (ConnectionError, ValidationError, ValueError) as error:  # it died, or it babbles
         raise FileFailed(Reason.CRASHED, "the decoder died of it or answered nonsense") from error

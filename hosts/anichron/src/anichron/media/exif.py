@@ -4,6 +4,7 @@ import math
 import re
 import struct
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -119,10 +120,8 @@ def _text(value: Any) -> str | None:
         value = value.decode("latin-1")
     if not isinstance(value, str):
         return None
-    try:
-        value = value.encode("latin-1").decode("utf-8")  # Pillow reads latin-1, what the standard's ASCII is not
-    except UnicodeError:
-        pass
+    with suppress(UnicodeError):  # Pillow reads latin-1; cameras that leave the standard's ASCII write UTF-8
+        value = value.encode("latin-1").decode("utf-8")
     readable = "".join(character for character in value.partition("\0")[0] if character.isprintable())
     return readable.strip()[:TEXT_LIMIT] or None
 
@@ -146,8 +145,9 @@ def _wall_clock(text: str | None, fraction: str | None) -> datetime | None:
     if match is None:
         return None
     digits = fraction if fraction and fraction.isascii() and fraction.isdigit() else "0"
+    year, month, day, hour, minute, second = match.groups()
     try:
-        return datetime(*map(int, match.groups()), int(digits[:6].ljust(6, "0")))  # noqa: DTZ001 - a wall clock
+        return datetime.fromisoformat(f"{year}-{month}-{day}T{hour}:{minute}:{second}.{digits[:6]:0<6}")
     except ValueError:  # a camera that was never set writes 0000:00:00
         return None
 

@@ -2,7 +2,7 @@
 
 import io
 from enum import StrEnum
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import blurhash_rs
 import pillow_heif
@@ -83,7 +83,9 @@ def develop(file: BinaryIO, *, max_pixels: int) -> Picture:
         exif, turn = read_exif(image), pending_orientation(image)
         stored = image.size
         largest = fitted(stored, PREVIEW_SIDE, PREVIEW_SIDE)
-        image.draft(None, largest)  # JPEG only: decodes at a half, a quarter or an eighth, never below `largest`
+        image.draft(
+            None, largest
+        )  # JPEG only: decodes at a half, a quarter or an eighth, never below `largest`
         flat = _flat(image)
         flat = flat.resize(largest, Image.Resampling.LANCZOS, reducing_gap=3)
         preview = _srgb(flat, image.info.get("icc_profile"))
@@ -131,9 +133,10 @@ def _flat(image: Image.Image) -> Image.Image:
 
 def _stretched(image: Image.Image) -> Image.Image:
     """Values without a scale of their own (32-bit integers, floats), from the least as black to the most as white."""
-    low, high = (float(bound) for bound in image.convert("F").getextrema())  # type: ignore[arg-type] - one band
+    values = image.convert("F")
+    low, high = cast("tuple[float, float]", values.getextrema())  # one band has one pair
     scale = 255 / (high - low) if high > low else 0.0
-    return image.convert("F").point(lambda value: value * scale - low * scale).convert("L")
+    return values.point(lambda value: value * scale - low * scale).convert("L")
 
 
 def _srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
@@ -150,9 +153,8 @@ def _srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
 
 def _transformed(image: Image.Image, profile: ImageCms.ImageCmsProfile) -> Image.Image:
     target = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB"))
-    result = ImageCms.profileToProfile(image, profile, target, outputMode="RGB")
-    assert result is not None  # only a transform in place returns nothing
-    return result
+    # None is what a transform in place returns, and this one is not.
+    return cast("Image.Image", ImageCms.profileToProfile(image, profile, target, outputMode="RGB"))
 
 
 def _rendition(variant: Variant, image: Image.Image, quality: int) -> Rendition:

@@ -1,0 +1,1 @@
+"""From one storage config's folder to its assets."""

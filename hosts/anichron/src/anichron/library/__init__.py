@@ -1,0 +1,1 @@
+"""What the library keeps of photos, and where it keeps it."""

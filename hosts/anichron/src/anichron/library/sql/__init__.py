@@ -1,0 +1,1 @@
+"""The library's SQL, one file per statement."""

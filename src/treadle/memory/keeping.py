@@ -89,8 +89,7 @@ class MemoryRetention:
                 for finished_at, id_, row in finished
                 if finished_at < now - older_than and (row.dedup_key is None or kept.get(row.dedup_key) != id_)
             ]
-            for id_ in old[:limit]:
-                del self._table.rows[id_]
+            self._table.delete(old[:limit])
             return len(old[:limit])
 
 

@@ -57,7 +57,8 @@ class MemorySchedules:
 
 
 def _same_request(one: NewItem, other: NewItem) -> bool:
-    return one.kind == other.kind and _comparable(one.payload) == _comparable(other.payload)
+    same_place = (one.kind, one.scope_id) == (other.kind, other.scope_id)
+    return same_place and _comparable(one.payload) == _comparable(other.payload)
 
 
 def _comparable(payload: str) -> object:

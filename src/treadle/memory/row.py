@@ -45,6 +45,8 @@ class Row:
         self.updated_at = now
         if target is not Status.RUNNING:
             self.lease_until = None
+        if target is Status.QUEUED:
+            self.claimed_by = self.started_at = None
         if target.finished:
             self.finished_at = now
 

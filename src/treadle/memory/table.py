@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from uuid import UUID
@@ -51,7 +51,7 @@ class Table:
         """Delete the scope and, as a foreign key with ``ON DELETE CASCADE`` does, its items."""
         with self._lock:
             self._scopes = (self._scopes or set()) - {scope_id}
-            self.rows = {id_: row for id_, row in self.rows.items() if row.request.scope_id != scope_id}
+            self.delete([id_ for id_, row in self.rows.items() if row.request.scope_id == scope_id])
 
     def insert(self, request: NewItem, now: datetime) -> Row:
         """A queued row for *request*. Raises ``UnknownScope``."""
@@ -61,6 +61,12 @@ class Table:
         row = Row(id=self._new_id(now), request=request, requested_at=now, updated_at=now)
         self.rows[row.id] = row
         return row
+
+    def delete(self, ids: Collection[UUID]) -> None:
+        """Take the rows away, and their events with them."""
+        gone = frozenset(ids)
+        self.rows = {id_: row for id_, row in self.rows.items() if id_ not in gone}
+        self.events = [event for event in self.events if event.item_id not in gone]
 
     def twin(self, dedup_key: str | None) -> Row | None:
         """The queued row of *dedup_key*: at most one, and none for None."""

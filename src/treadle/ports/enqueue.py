@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from treadle.domain.item import NewItem, Queued
+
+C_contra = TypeVar("C_contra", contravariant=True)
 
 
 class Enqueue(Protocol):
@@ -16,3 +18,10 @@ class Enqueue(Protocol):
         Raises ``DedupConflict`` when that one has another payload, ``UnknownScope`` when the scope's
         row is gone, ``StoreUnavailable``.
         """
+
+
+class EnqueueIn(Protocol[C_contra]):
+    """The same, also as part of a transaction of the caller's."""
+
+    async def enqueue(self, item: NewItem, *, connection: C_contra | None = None) -> Queued:
+        """As ``Enqueue.enqueue``; with *connection* in the caller's transaction there."""

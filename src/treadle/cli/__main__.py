@@ -1,0 +1,5 @@
+"""`python -m treadle.cli`, the same as the `treadle` command."""
+
+from treadle.cli import main
+
+main()

@@ -8,8 +8,8 @@ from typing import Generic, TypeVar, assert_never
 
 from pydantic import JsonValue
 
-from treadle.domain.encoding import describe_error, encode_result
-from treadle.errors import ResultError
+from treadle.domain.encoding import ERROR_LIMIT, describe_error, encode_result, storable_text
+from treadle.errors import PayloadError, ResultError
 
 T = TypeVar("T")
 
@@ -122,6 +122,8 @@ def _undisturbed(ending: Ending) -> Outcome:
     match ending:
         case Returned(value):
             return _succeeded(value)
+        case Raised(PayloadError() as error):
+            return Failed(storable_text(str(error), ERROR_LIMIT))
         case Raised(error):
             return Failed(describe_error(error))
         case HandedBack():

@@ -132,9 +132,8 @@ def _schedule_faults(payloads: Sequence[type[WorkPayload]], schedules: Sequence[
 
 
 def _kind_of(handler: Handler[Any]) -> str:
-    payload_type = handler.payload_type
-    assert payload_type is not None  # _handler_faults refused it otherwise
-    return str(payload_type.kind)
+    # _handler_faults refused a handler without payload type
+    return str(getattr(handler.payload_type, "kind", ""))
 
 
 def _kind_name(payload: WorkPayload) -> str:

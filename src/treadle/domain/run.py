@@ -15,7 +15,7 @@ T = TypeVar("T")
 _BIGINT = 2**63
 
 
-class Stopped(Exception):  # noqa: N818 - not an error: how a handler leaves when it was told to stop
+class Stopped(Exception):
     """Raised by ``Run.check`` once the handler has been told to stop. Let it pass."""
 
 
@@ -80,9 +80,11 @@ class Run:
         """Mark *value* as what was done so far: ``return run.partial(summary)`` when told to stop."""
         return Partial(value)
 
-    def stop(self, reason: StopReason) -> None:
-        """Tell the handler to stop. The worker calls this; tests may."""
+    def stop(self, reason: StopReason) -> bool:
+        """Tell the handler to stop; False when it was told for as good a reason. The worker calls this."""
         with self._lock:
-            if self._reason is None or reason.value > self._reason.value:
+            told = self._reason is None or reason.value > self._reason.value
+            if told:
                 self._reason = reason
         self._stopping.set()
+        return told

@@ -1,0 +1,40 @@
+"""The host's event loop, as the control loop reaches it: the one place where the two meet."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Host:
+    """Runs the host's own code where its pools and clients live. All calls may come from another loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def call(self, function: Callable[[], object]) -> None:
+        """Have *function* called soon. Raises ``RuntimeError`` when the loop is closed."""
+        self._loop.call_soon_threadsafe(function)
+
+    async def ask(self, function: Callable[[], T | Awaitable[T]]) -> T:
+        """What a plain or async *function* answers. Raises what it raises, as an ``Exception``."""
+        question = _asked(function)
+        try:
+            answer = asyncio.run_coroutine_threadsafe(question, self._loop)
+        except RuntimeError:
+            question.close()
+            raise
+        return await asyncio.wrap_future(answer)
+
+
+async def _asked(function: Callable[[], T | Awaitable[T]]) -> T:
+    try:
+        value = function()
+        return await value if inspect.isawaitable(value) else value
+    except (SystemExit, KeyboardInterrupt) as error:
+        # asyncio would end the host's loop with it.
+        raise RuntimeError(f"the host's code raised {type(error).__name__}") from error

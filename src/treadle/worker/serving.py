@@ -1,0 +1,59 @@
+"""Which scopes this worker serves, as the host says from time to time."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeGuard
+from uuid import UUID
+
+from treadle.worker.host import Host
+from treadle.worker.journal import note
+
+Scopes = frozenset[UUID] | None
+"""None is every scope."""
+AskScopes = Callable[[], Scopes | Awaitable[Scopes]]
+Serves = Scopes | AskScopes
+
+
+class Serving:
+    """The scopes served, asked for anew every interval.
+
+    Until the first answer no scope is served, only unscoped work. While no answer comes, the last one
+    stays in force.
+    """
+
+    name = "serves"
+    busy = False
+
+    def __init__(self, ask: AskScopes, host: Host, *, interval: float, changed: Callable[[], object]) -> None:
+        """*ask* is called on the host's loop."""
+        self._ask = ask
+        self._host = host
+        self._interval = interval
+        self._changed = changed
+        self._scopes: Scopes = frozenset()
+
+    def scopes(self) -> Scopes:
+        """The scopes by the last answer."""
+        return self._scopes
+
+    async def run_once(self) -> float:
+        """Ask once. Raises ``TypeError`` when the answer is no set of scopes."""
+        answer: object = await self._host.ask(self._ask)
+        if not are_scopes(answer):
+            raise TypeError(
+                f"serves must give a frozenset of UUIDs, or None for every scope; it gave {answer!r}"
+            )
+        if answer != self._scopes:
+            said = "every scope" if answer is None else f"{len(answer)} scopes"
+            note("serves", f"serves {said} now")
+            self._scopes = answer
+            self._changed()
+        return self._interval
+
+
+def are_scopes(answer: object) -> TypeGuard[Scopes]:
+    """Whether *answer* is what a host may say of the scopes it serves."""
+    return answer is None or (
+        isinstance(answer, frozenset) and all(isinstance(part, UUID) for part in answer)
+    )

@@ -1,0 +1,77 @@
+"""Leaving the process when a handler will not stop: nothing of it may run on once its item is released."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, NoReturn
+
+from treadle.ports.lease import LastWill
+from treadle.worker.journal import note
+
+TIDY_SECONDS: Final = 0.3
+"""What hooks, children and buffers may take before the process goes without them."""
+
+
+class Departure:
+    """The last act of a process."""
+
+    def __init__(self, on_exit: Sequence[Callable[[], object]] = ()) -> None:
+        """*on_exit*: hooks that end what the host has started and that is no child of this process."""
+        self._on_exit = tuple(on_exit)
+
+    def leave(self, will: LastWill | None, limit: float) -> NoReturn:
+        """End the process within *limit* seconds, with all its threads and children.
+
+        With a *will* the process becomes that program: at this moment every thread is gone, and only
+        then are the items released. The exit code is then the program's, else 0.
+        """
+        self._tidy()
+        if will is not None:
+            # Counts on through execve and ends the new program when its database does not answer.
+            signal.setitimer(signal.ITIMER_REAL, max(0.1, limit - TIDY_SECONDS))
+            # An impatient third signal must not cost the release. Masks outlive execve, handlers do not.
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+            with contextlib.suppress(OSError):
+                os.execve(will.arguments[0], list(will.arguments), will.environment)  # noqa: S606 - no shell
+            os._exit(1)
+        os._exit(0)
+
+    def _tidy(self) -> None:
+        # In a thread of its own: a hook may hang, and a handler may hold the log's lock for ever.
+        thread = threading.Thread(target=self._end_everything, daemon=True, name="treadle-tidy")
+        thread.start()
+        thread.join(TIDY_SECONDS)
+
+    def _end_everything(self) -> None:
+        for hook in self._on_exit:
+            try:
+                hook()
+            except BaseException as error:  # noqa: BLE001 - the process leaves all the same
+                note("hook_failed", "an exit hook raised", level=logging.ERROR, error=error)
+        for pid in descendants():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        for handler in logging.getLogger().handlers + logging.getLogger("treadle").handlers:
+            handler.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+
+
+def descendants() -> list[int]:
+    """Children of this process and theirs, where ``/proc`` tells; elsewhere hooks have to end them."""
+    found = [os.getpid()]
+    for pid in found:
+        with contextlib.suppress(OSError):
+            for children in Path(f"/proc/{pid}/task").glob("*/children"):
+                with contextlib.suppress(OSError):
+                    found += map(int, children.read_text().split())
+    return found[1:]

@@ -1,0 +1,74 @@
+"""Hearing SIGTERM and SIGINT while a handler blocks the main thread."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Final
+
+STOP_SIGNALS: Final = frozenset({signal.SIGTERM, signal.SIGINT})
+
+
+class Signals:
+    """A socket on which the control loop reads signals, and who is told of them.
+
+    Python runs signal handlers in the main thread only, between two of its bytecodes, and asyncio's
+    ``add_signal_handler`` needs a turn of the loop on top: both come too late when a handler blocks
+    there. The wake-up descriptor is written to by the C-level handler, at once and in any thread.
+    """
+
+    def __init__(self, told: Callable[[], object]) -> None:
+        """*told* is called once for every stop signal, on the loop that watches."""
+        self._told = told
+        self._reader, self._writer = socket.socketpair()
+        for end in (self._reader, self._writer):
+            end.settimeout(0)
+        self._others = -1
+
+    def fileno(self) -> int:
+        """For ``loop.add_reader``."""
+        return self._reader.fileno()
+
+    def read(self) -> None:
+        """Handle what has arrived."""
+        with contextlib.suppress(BlockingIOError):
+            numbers = self._reader.recv(4096)
+            for number in numbers:
+                if number in STOP_SIGNALS:
+                    self._told()
+            if others := bytes(number for number in numbers if number not in STOP_SIGNALS):
+                self._pass_on(others)
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator[None]:
+        """Handle the signals here; afterwards as before. Must be entered in the main thread."""
+        before = {number: signal.signal(number, _heard) for number in STOP_SIGNALS}
+        self._others = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(self._others)
+            for number, handler in before.items():
+                signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+            self._reader.close()
+            self._writer.close()
+
+    def _pass_on(self, numbers: bytes) -> None:
+        # The descriptor belonged to the host's event loop, which has signals of its own to hear.
+        if self._others != -1:
+            with contextlib.suppress(OSError):
+                os.write(self._others, numbers)
+
+
+def can_install() -> bool:
+    """Whether this thread may handle signals."""
+    return threading.current_thread() is threading.main_thread()
+
+
+def _heard(number: int, frame: FrameType | None) -> None:
+    """Python asks for a handler; the descriptor has done the work by then."""

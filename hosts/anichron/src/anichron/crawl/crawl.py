@@ -49,7 +49,8 @@ async def crawl(
     where the library knows better; `ProxyFolderUnwritable`, `StorageConfigGone`, and what the library raises.
     """
     here = await in_thread(lambda: Root(root))
-    return await _Crawl(config_id, here, library, decoder, proxies, report).run(max_concurrent_files)
+    run = _Crawl(config_id, here, library=library, decoder=decoder, proxies=proxies, report=report)
+    return await run.with_readers(max_concurrent_files)
 
 
 class _Crawl:
@@ -57,6 +58,7 @@ class _Crawl:
         self,
         config_id: UUID,
         root: Root,
+        *,
         library: Library,
         decoder: Decoder,
         proxies: ProxyFolder,
@@ -72,11 +74,11 @@ class _Crawl:
         self._waiting: asyncio.Queue[FoundPhoto | None] = asyncio.Queue(AHEAD)
         self._contents: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def run(self, max_concurrent_files: int) -> CrawlSummary:
+    async def with_readers(self, readers: int) -> CrawlSummary:
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._scout(max_concurrent_files))
-                for _ in range(max_concurrent_files):
+                tasks.create_task(self._scout(readers))
+                for _ in range(readers):
                     tasks.create_task(self._settle_waiting())
         except ExceptionGroup as group:
             raise group.exceptions[0] from None  # the first cancelled the others

@@ -7,7 +7,8 @@ from anichron.media.errors import Reason
 
 class CrawlSummary(BaseModel):
     """The counts of one crawl, so far or in the end. Every photo found ends as exactly one of `imported`,
-    `unchanged`, `duplicates` or `failed`."""
+    `unchanged`, `duplicates` or `failed`.
+    """
 
     model_config = ConfigDict(frozen=True)
 

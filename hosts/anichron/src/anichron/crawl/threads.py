@@ -9,7 +9,8 @@ T = TypeVar("T")
 
 async def in_thread(call: Callable[[], T]) -> T:
     """Run a blocking call in a thread. A caller that is cancelled stops only when the call has ended, so that
-    nothing of it runs on behind its back."""
+    nothing of it runs on behind its back.
+    """
     task = asyncio.ensure_future(asyncio.to_thread(call))
     try:
         return await asyncio.shield(task)

@@ -9,13 +9,13 @@ from typing import Any, LiteralString, TypeVar, cast
 from uuid import UUID
 
 from psycopg.errors import ForeignKeyViolation
-from treadle.errors import StoreUnavailable
 
 from anichron.database import Connection, Database, statement
 from anichron.library.asset import Asset, KnownFile, MediaFile
 from anichron.library.library import StorageConfigGone
 from anichron.library.path_text import from_text, to_text
 from anichron.media.fingerprint import Stamp
+from treadle.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,7 @@
 """From a file's bytes to what the library keeps of it: what the picture is, its proxies and its blurhash."""
 
 import io
+import warnings
 from enum import StrEnum
 from typing import BinaryIO, cast
 
@@ -76,7 +77,8 @@ def develop(file: BinaryIO, *, max_pixels: int) -> Picture:
 
     Raises `FileFailed` for one of more than `max_pixels`, and whatever the decoders raise for one that is damaged.
     """
-    with Image.open(file, formats=OPENED) as image:
+    # Pillow warns of much that is odd in a file; what counts it raises.
+    with warnings.catch_warnings(action="ignore"), Image.open(file, formats=OPENED) as image:
         media_type = MEDIA_TYPES[str(image.format)]
         if image.width * image.height > max_pixels:
             raise FileFailed(Reason.TOO_LARGE, f"{image.width} x {image.height} pixels")

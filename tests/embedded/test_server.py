@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.embedded.conftest import Host
+from tests.embedded.host import Host
 from treadle.embedded import EmbeddedError, EmbeddedPostgres
 from treadle.embedded.binaries import find_binaries
 from treadle.embedded.postmaster import Postmaster
@@ -60,14 +60,19 @@ def crash(server: EmbeddedPostgres) -> None:
 def test_psql_takes_the_address(embedded: EmbeddedPostgres) -> None:
     embedded.start()
     psql = find_binaries(None, None).program("psql")
-    answer = subprocess.run([psql, embedded.dsn, "-Atc", "select 6 * 7"], capture_output=True, text=True, check=True)
+    answer = subprocess.run(
+        [psql, embedded.dsn, "-Atc", "select 6 * 7"], capture_output=True, text=True, check=True
+    )
     assert answer.stdout == "42\n"
 
 
 def test_text_is_unicode_in_code_point_order(embedded: EmbeddedPostgres) -> None:
     embedded.start()
     assert fetch(embedded.dsn, "show server_encoding") == "UTF8"
-    assert fetch(embedded.dsn, "select string_agg(x, '' order by x) from unnest(array['ä','b','B','a','€']) x") == "Babä€"
+    assert (
+        fetch(embedded.dsn, "select string_agg(x, '' order by x) from unnest(array['ä','b','B','a','€']) x")
+        == "Babä€"
+    )
     assert fetch(embedded.dsn, "select upper('grüße')").startswith("GRÜ")
 
 
@@ -96,7 +101,9 @@ def test_a_restart_ends_connections_and_keeps_data_and_address(embedded: Embedde
     assert fetch(before, "select value from kept") == "Grüße"
 
 
-@pytest.mark.parametrize("name", ["a path with spaces", "Fotös 写真 'quoted\" $HOME", "/".join(["long" * 15] * 8)])
+@pytest.mark.parametrize(
+    "name", ["a path with spaces", "Fotös 写真 'quoted\" $HOME", "/".join(["long" * 15] * 8)]
+)
 def test_any_path_will_do(folder: Path, name: str) -> None:
     with EmbeddedPostgres(folder / name, fsync=False) as server:
         assert Path(fetch(server.dsn, "show data_directory")) == folder / name / "data"
@@ -178,7 +185,7 @@ def test_a_lost_password_is_said_in_one_line(embedded: EmbeddedPostgres) -> None
     embedded.start()
     embedded.stop()
     (embedded.folder / "password").unlink()
-    with pytest.raises(EmbeddedError, match="^.*/password is missing, .*$"):
+    with pytest.raises(EmbeddedError, match=r"^.*/password is missing, .*$"):
         EmbeddedPostgres(embedded.folder).start()
 
 
@@ -215,7 +222,9 @@ def test_a_killed_process_takes_its_server_along_and_the_next_one_waits_for_that
     pid = embedded.pid
     with psycopg.connect(dsn, autocommit=True) as connection:
         first.process.kill()
-        with pytest.raises(psycopg.OperationalError, match="terminating connection due to administrator command"):
+        with pytest.raises(
+            psycopg.OperationalError, match="terminating connection due to administrator command"
+        ):
             connection.execute("select pg_sleep(50)")
     embedded.start()
     assert not Path(f"/proc/{pid}").exists()
@@ -232,6 +241,14 @@ def test_ctrl_c_is_for_the_process_alone(folder: Path, host: Callable[..., Host]
     assert process.end() == (0, "")
 
 
+def test_a_signal_to_the_keeper_does_not_stop_the_server(embedded: EmbeddedPostgres) -> None:
+    embedded.start()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        os.kill(keeper_of(embedded), number)
+    assert fetch(embedded.dsn, "select 1") == "1"
+    assert embedded.running
+
+
 def test_a_server_starts_again_after_a_power_cut(embedded: EmbeddedPostgres) -> None:
     embedded.start()
     write(embedded.dsn)
@@ -241,19 +258,25 @@ def test_a_server_starts_again_after_a_power_cut(embedded: EmbeddedPostgres) -> 
     assert fetch(embedded.dsn, "select value from kept") == "Grüße"
 
 
-def test_a_process_that_has_got_the_number_of_a_crashed_server_is_no_obstacle(embedded: EmbeddedPostgres) -> None:
+def test_a_process_that_has_got_the_number_of_a_crashed_server_is_no_obstacle(
+    embedded: EmbeddedPostgres,
+) -> None:
     embedded.start()
     write(embedded.dsn)
     crash(embedded)
     file = embedded.folder / "data" / "postmaster.pid"
     _, *rest = file.read_text().splitlines(keepends=True)
-    owner = file.stat().st_uid if os.geteuid() == 0 else None  # PostgreSQL ignores other users' processes anyway
+    owner = (
+        file.stat().st_uid if os.geteuid() == 0 else None
+    )  # PostgreSQL ignores other users' processes anyway
     with subprocess.Popen(["sleep", "1000"], user=owner, cwd="/") as bystander:
-        file.write_text("".join([f"{bystander.pid}\n", *rest]))
-        embedded.start()
-        assert fetch(embedded.dsn, "select value from kept") == "Grüße"
-        assert bystander.poll() is None
-        bystander.kill()
+        try:
+            file.write_text("".join([f"{bystander.pid}\n", *rest]))
+            embedded.start()
+            assert fetch(embedded.dsn, "select value from kept") == "Grüße"
+            assert bystander.poll() is None
+        finally:
+            bystander.kill()
 
 
 def test_a_server_whose_keeper_was_killed_is_stopped_by_the_next_start(embedded: EmbeddedPostgres) -> None:

@@ -56,8 +56,8 @@ def account_for(data: Path) -> Account | None:
         if entry.pw_uid != 0:
             return Account(name, entry.pw_uid, entry.pw_gid, os.getgrouplist(name, entry.pw_gid))
     raise EmbeddedError(
-        f"{named or 'neither postgres nor nobody'} is a user that root can run PostgreSQL as: "
-        "name one in TREADLE_PG_USER, or start as an ordinary user"
+        (f"{named} is no user" if named else "neither postgres nor nobody is a user")
+        + " that root can run PostgreSQL as: name one in TREADLE_PG_USER, or start as an ordinary user"
     )
 
 

@@ -1,0 +1,1 @@
+"""The API process: what people and other programs ask of Anichron."""

@@ -1,0 +1,68 @@
+"""The API process from its start to its end."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import uvicorn
+from fastapi import FastAPI
+
+from anichron import schema
+from anichron.api.health import LiveWorkers, health_router
+from anichron.database import Database
+from anichron.settings import ApiSection, Settings
+from treadle.errors import StoreUnavailable, TreadleError
+from treadle.postgres.client import PostgresClient
+
+_PREFIX = "/api/v1"
+
+
+class AddressTaken(TreadleError):
+    """The API cannot listen where it should."""
+
+    def __init__(self, settings: ApiSection, error: OSError) -> None:
+        super().__init__(
+            f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}; "
+            "set API__PORT or API__HOST"
+        )
+
+
+def create_app(conninfo: str) -> FastAPI:
+    """The application; it connects when it starts and needs no database for that."""
+    client, database = PostgresClient(conninfo), Database(conninfo)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with client, database:
+            yield
+
+    app = FastAPI(title="Anichron", lifespan=lifespan)
+    app.include_router(health_router(client.inspector, LiveWorkers(database)), prefix=_PREFIX)
+    return app
+
+
+async def serve(settings: Settings) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Raises ``SchemaMismatch`` for a database of another version and ``AddressTaken``. A database that is away
+    is no reason not to start: the health says so.
+    """
+    async with Database(settings.conninfo) as database:
+        with suppress(StoreUnavailable):
+            await schema.check(database)
+    with listen(settings.api) as listener:
+        config = uvicorn.Config(
+            create_app(settings.conninfo), log_config=None, access_log=False, timeout_graceful_shutdown=5
+        )
+        await uvicorn.Server(config).serve(sockets=[listener])
+
+
+def listen(settings: ApiSection) -> socket.socket:
+    """A socket that listens where the settings say. Raises ``AddressTaken``."""
+    try:
+        family, *_, address = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family)
+    except OSError as error:
+        raise AddressTaken(settings, error) from error

@@ -1,0 +1,1 @@
+"""The statements about users and their folders."""

@@ -1,0 +1,1 @@
+"""Work items that finished long ago are removed."""

@@ -1,0 +1,1 @@
+"""Refresh tokens that have expired are removed."""

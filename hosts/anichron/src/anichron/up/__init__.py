@@ -1,0 +1,1 @@
+"""All of Anichron on one machine, from one command."""

@@ -27,13 +27,8 @@ def server() -> Iterator[str]:
     if given := os.environ.get("TREADLE_TEST_DSN"):
         yield given
         return
-    folder = Path(tempfile.mkdtemp(prefix="treadle-test-"))
-    folder.chmod(0o711)  # as root the server runs as another user, who has to pass through
-    try:
-        with EmbeddedPostgres(folder, fsync=False, settings=FAST) as embedded:
-            yield embedded.dsn
-    finally:
-        shutil.rmtree(folder)
+    with _open_folder() as place, EmbeddedPostgres(place, fsync=False, settings=FAST) as embedded:
+        yield embedded.dsn
 
 
 @pytest.fixture(scope="session")
@@ -60,6 +55,13 @@ def empty_dsn(server: str) -> Iterator[str]:
         yield fresh
 
 
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """An empty folder for a server; pytest's own are closed to the user that a server runs as under root."""
+    with _open_folder() as made:
+        yield made
+
+
 @pytest.fixture(scope="session")
 def photos() -> Path:
     """The folder of real photos, or the test is skipped."""
@@ -69,6 +71,16 @@ def photos() -> Path:
     if not Path(folder).is_dir():
         pytest.fail(f"TREADLE_PHOTOS is {folder}, which is no folder")
     return Path(folder)
+
+
+@contextmanager
+def _open_folder() -> Iterator[Path]:
+    made = Path(tempfile.mkdtemp(prefix="treadle-test-"))
+    made.chmod(0o711)
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made)
 
 
 @contextmanager

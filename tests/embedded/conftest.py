@@ -1,8 +1,6 @@
 """Folders for servers, and other processes that start one."""
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -26,15 +24,6 @@ def host() -> Iterator[Callable[..., Host]]:
         if started.process.poll() is None:
             started.process.kill()
         started.process.communicate()
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """An empty folder that any user can enter; pytest's own are closed to the user a server runs as under root."""
-    made = Path(tempfile.mkdtemp(prefix="treadle-embedded-"))
-    made.chmod(0o711)
-    yield made
-    shutil.rmtree(made)
 
 
 @pytest.fixture

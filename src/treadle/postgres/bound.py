@@ -35,6 +35,7 @@ class Bound:
             self._set_at = time.monotonic()
         self._key = (requested_at, item_id)
 
-    def drop(self) -> None:
-        """Forget: the next claim starts at the head."""
-        self._key = None
+    def drop(self) -> bool:
+        """Forget: the next claim starts at the head. Whether there was anything to forget."""
+        known, self._key = self._key is not None, None
+        return known

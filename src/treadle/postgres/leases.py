@@ -17,7 +17,7 @@ from psycopg.errors import UniqueViolation
 from psycopg.rows import DictRow
 from pydantic import JsonValue
 
-from treadle.domain.encoding import ERROR_LIMIT, json_text, storable_text
+from treadle.domain.encoding import ERROR_LIMIT, NOTE_LIMIT, json_text, storable_text
 from treadle.domain.item import Claimant, Lease, Progress
 from treadle.domain.outcome import Cancelled, Failed, Outcome, Succeeded
 from treadle.domain.status import Status
@@ -65,11 +65,13 @@ class PostgresLeases:
         return Finished(accepted=True, next=await self._claimed(row, claimant))
 
     async def _claimed(self, row: DictRow, claimant: Claimant) -> Lease | None:
+        if row["id"] is None and self._bound.drop():
+            # What came back to the queue or was committed late lies below the bound.
+            row = await self._database.row("claim", **_claimant(claimant), **self._bound.lower(), window=WINDOW) or row
         if row["id"] is None and row["seen"] == WINDOW:
             # The whole window is others' work, or held: look further, scope by scope.
             row = await self._database.row("claim_far", **_claimant(claimant)) or row
         if row["id"] is None:
-            self._bound.drop()
             return None
         lease = _lease(row)
         self._bound.raise_to(lease.requested_at, lease.item_id)
@@ -148,7 +150,7 @@ class PostgresLeases:
             try:
                 row = await self._in_short_transaction(verb, values)
             except UniqueViolation:
-                row = await self._in_short_transaction("merge_into_twin", {**values, **twin})
+                row = await self._in_short_transaction("merge_into_twin", {**_progress(Progress()), **values, **twin})
                 if row is None:
                     continue  # The twin was claimed or cancelled meanwhile: the way back may be free now.
             return _released(row) if row else None
@@ -186,7 +188,8 @@ def _identity(row: DictRow) -> dict[str, object]:
 
 
 def _progress(progress: Progress) -> dict[str, object]:
-    return {"done": progress.done, "total": progress.total, "note": progress.note}
+    note = None if progress.note is None else storable_text(progress.note, NOTE_LIMIT)
+    return {"done": progress.done, "total": progress.total, "note": note}
 
 
 def _ending(outcome: Outcome) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -36,18 +37,18 @@ class PostgresQueue:
         sees what the caller changed. Such a caller should commit soon.
         """
         if connection is not None:
-            return await _ask(item, connection)
+            return await _ask(item, connection, self._database.now)
         async with self._database.connection() as own:
-            return await _ask(item, own)
+            return await _ask(item, own, self._database.now)
 
 
-async def _ask(item: NewItem, connection: AsyncConnection[Any]) -> Queued:
-    asking = _asking(item)
+async def _ask(item: NewItem, connection: AsyncConnection[Any], now: datetime | None) -> Queued:
+    asking = _asking(item, "enqueue" if now is None else "enqueue_at")
     try:
         name = next(asking)
         async with connection.cursor(row_factory=dict_row) as cursor:
             while True:
-                await cursor.execute(statement(name), _values(item))
+                await cursor.execute(statement(name), {**_values(item), "now": now})
                 name = asking.send(await cursor.fetchone())
     except StopIteration as answer:
         queued: Queued = answer.value
@@ -83,10 +84,10 @@ def enqueue(
         raise UnknownScope(scope_id) from error
 
 
-def _asking(item: NewItem) -> Generator[str, Row, Queued]:
+def _asking(item: NewItem, insert: str = "enqueue") -> Generator[str, Row, Queued]:
     """Which statements to run; each is sent its first row. One logic for both kinds of connection."""
     while True:
-        row = yield "enqueue"
+        row = yield insert
         if row is not None:
             return Queued(id=row["id"], coalesced=False)
         twin = yield "hold_twin"

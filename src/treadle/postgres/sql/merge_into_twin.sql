@@ -29,6 +29,9 @@ with back as (
         stalls = item.stalls + %(stall)s,
         finished_at = coalesce(%(now)s::timestamptz, clock_timestamp()),
         lease_until = null,
+        progress_done = coalesce(%(done)s, item.progress_done),
+        progress_total = coalesce(%(total)s, item.progress_total),
+        progress_note = coalesce(%(note)s, item.progress_note),
         updated_at = coalesce(%(now)s::timestamptz, clock_timestamp()),
         changed_xid = pg_current_xact_id()
     from heir

@@ -1,7 +1,8 @@
 -- Queue what is due, once per slot: a slot is a dedup key and the newest finished item that the new one follows.
-insert into treadle.work_items (kind, payload, scope_id, dedup_key, follows)
+insert into treadle.work_items (kind, payload, scope_id, dedup_key, follows, requested_at, updated_at)
 select due.kind, due.payload::jsonb, due.scope_id, due.dedup_key,
-       coalesce(last.id, '00000000-0000-0000-0000-000000000000')
+       coalesce(last.id, '00000000-0000-0000-0000-000000000000'),
+       coalesce(%(now)s::timestamptz, clock_timestamp()), coalesce(%(now)s::timestamptz, clock_timestamp())
 from unnest(
     %(kinds)s::text[], %(payloads)s::text[], %(scope_ids)s::uuid[], %(dedup_keys)s::text[], %(intervals)s::float8[]
 ) as due (kind, payload, scope_id, dedup_key, seconds)

@@ -147,6 +147,13 @@ class ReleaseContract(Contract):
             assert released == Released(item_id, ALPHA, Status.QUEUED)
         assert (await look(store, item_id)).stalls == 0
 
+    async def test_a_release_keeps_the_progress_that_it_does_not_give(self, store: Store) -> None:
+        lease = await started(store)
+        await store.leases.heartbeat(lease, Progress(done=1, total=9, note="one"), LEASE)
+        await store.leases.release(lease, Progress(done=2))
+        item = await look(store, lease.item_id)
+        assert (item.progress_done, item.progress_total, item.progress_note) == (2, 9, "one")
+
     async def test_a_release_counts_once(self, store: Store) -> None:
         lease = await started(store)
         assert await store.leases.release(lease, NO_PROGRESS) is not None
@@ -223,10 +230,12 @@ class TwinContract(Contract):
 
     async def test_a_released_item_is_superseded_by_its_queued_twin(self, store: Store, clock: FixedClock) -> None:
         lease, twin = await _with_twin(store)
+        await store.leases.heartbeat(lease, Progress(done=1, total=9, note="one"), LEASE)
         released = await store.leases.release(lease, Progress(done=2))
         assert released == Released(lease.item_id, ALPHA, Status.CANCELLED, twin)
         item = await look(store, lease.item_id)
-        assert (item.superseded_by, item.progress_done) == (twin, 2)
+        assert (item.superseded_by, item.finished_at) == (twin, clock.now)
+        assert (item.progress_done, item.progress_total, item.progress_note) == (2, 9, "one")
         assert set(await event_names(store, lease.item_id)) == {Exceptional.RELEASED, Exceptional.SUPERSEDED}
         assert (await look(store, twin)).stalls == 0
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from functools import cache
 from importlib.resources import files
 from types import TracebackType
-from typing import Final, LiteralString, Self, cast
+from typing import Final, LiteralString, Self
 
 import psycopg
 from psycopg.rows import TupleRow
@@ -56,6 +56,5 @@ class Database:
 
 @cache
 def statement(package: str, name: str) -> LiteralString:
-    """The text of the file ``<name>.sql`` in *package*."""
-    # Only the program's own files are read, so the text is as fixed as a literal.
-    return cast(LiteralString, files(package).joinpath(f"{name}.sql").read_text("utf-8"))
+    """The text of the file ``<name>.sql`` in *package*: the program's own, so as fixed as a literal."""
+    return files(package).joinpath(f"{name}.sql").read_text("utf-8")

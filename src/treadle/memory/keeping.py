@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -13,8 +12,7 @@ from treadle.domain.status import Status, Verb
 from treadle.memory.row import Row
 from treadle.memory.table import Table
 from treadle.ports.cancel import CancelAnswer, Cancellation
-from treadle.ports.inspect import ItemEvent, ItemFilter
-from treadle.ports.presence import WorkerInfo
+from treadle.ports.inspect import ItemEvent, ItemFilter, WorkerInfo
 
 FORGOTTEN_AFTER: Final = timedelta(days=1)
 
@@ -49,6 +47,11 @@ class MemoryInspector:
         with self._table.moment():
             found = [row.status for row in self._table.rows.values()]
             return {status: found.count(status) for status in Status}
+
+    async def workers(self) -> Sequence[WorkerInfo]:
+        with self._table.moment():
+            by_name = sorted(self._table.workers.values(), key=lambda worker: worker.claimed_by)
+            return sorted(by_name, key=lambda worker: worker.seen_at, reverse=True)
 
 
 class MemoryCancel:
@@ -116,11 +119,6 @@ class MemoryPresence:
     async def disappear(self, claimed_by: str) -> None:
         with self._table.moment():
             self._table.workers.pop(claimed_by, None)
-
-    async def workers(self) -> Sequence[WorkerInfo]:
-        with self._table.moment():
-            seen = [replace(worker) for worker in self._table.workers.values()]
-            return sorted(seen, key=lambda worker: worker.started_at, reverse=True)
 
 
 def _matches(row: Row, wanted: ItemFilter) -> bool:

@@ -15,7 +15,7 @@ from treadle.domain.status import Status
 from treadle.errors import UnknownScope
 from treadle.memory.row import Row
 from treadle.ports.inspect import ItemEvent
-from treadle.ports.presence import WorkerInfo
+from treadle.ports.inspect import WorkerInfo
 
 _RANDOM_BITS = 74
 

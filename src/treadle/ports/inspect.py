@@ -32,6 +32,19 @@ class ItemEvent:
     detail: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerInfo:
+    """A worker as last seen."""
+
+    claimed_by: str
+    kinds: Collection[str]
+    scopes: Collection[UUID] | None
+    """None serves every scope."""
+    running: Collection[UUID]
+    started_at: datetime
+    seen_at: datetime
+
+
 class Inspect(Protocol):
     """Reads for lists, details and operators."""
 
@@ -48,3 +61,6 @@ class Inspect(Protocol):
 
     async def counts(self) -> Mapping[Status, int]:
         """How many items are in each status."""
+
+    async def workers(self) -> Sequence[WorkerInfo]:
+        """All workers seen within a day, the latest first."""

@@ -9,7 +9,7 @@ from psycopg.rows import DictRow
 
 from treadle.domain.item import WorkItem
 from treadle.domain.status import Status
-from treadle.ports.inspect import ItemEvent, ItemFilter
+from treadle.ports.inspect import ItemEvent, ItemFilter, WorkerInfo
 from treadle.postgres.database import Database
 
 
@@ -43,6 +43,9 @@ class PostgresInspector:
     async def counts(self) -> Mapping[Status, int]:
         found = {row["status"]: row["count"] for row in await self._database.rows("counts")}
         return {status: found.get(status, 0) for status in Status}
+
+    async def workers(self) -> Sequence[WorkerInfo]:
+        return [WorkerInfo(**row) for row in await self._database.rows("workers")]
 
 
 def _some(values: Collection[str]) -> list[str] | None:

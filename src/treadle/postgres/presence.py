@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from uuid import UUID
 
 from treadle.domain.item import Claimant
-from treadle.ports.presence import WorkerInfo
 from treadle.postgres.database import Database
 
 
@@ -27,6 +26,3 @@ class PostgresPresence:
 
     async def disappear(self, claimed_by: str) -> None:
         await self._database.count("disappear", claimed_by=claimed_by)
-
-    async def workers(self) -> Sequence[WorkerInfo]:
-        return [WorkerInfo(**row) for row in await self._database.rows("workers")]

@@ -147,7 +147,7 @@ class PresenceContract(Contract):
         await store.presence.appear(claimant(kinds=[ALPHA], scopes=[scope]), [])
         clock.advance(SECOND)
         await store.presence.appear(claimant(kinds=[ALPHA, BETA], scopes=[scope]), [item])
-        (worker,) = await other.presence.workers()
+        (worker,) = await other.inspector.workers()
         assert worker.claimed_by == "one@test"
         assert (set(worker.kinds), set(worker.scopes or ()), set(worker.running)) == ({ALPHA, BETA}, {scope}, {item})
         assert (worker.started_at, worker.seen_at) == (begun, clock.now)
@@ -155,7 +155,7 @@ class PresenceContract(Contract):
     async def test_serving_every_scope_differs_from_serving_none(self, store: Store) -> None:
         await store.presence.appear(claimant("every@test", scopes=None), [])
         await store.presence.appear(claimant("none@test", scopes=[]), [])
-        scopes = {worker.claimed_by: worker.scopes for worker in await store.presence.workers()}
+        scopes = {worker.claimed_by: worker.scopes for worker in await store.inspector.workers()}
         assert scopes["every@test"] is None
         assert scopes["none@test"] is not None
         assert len(scopes["none@test"]) == 0
@@ -164,7 +164,7 @@ class PresenceContract(Contract):
         for name in ("first@test", "second@test", "third@test"):
             await store.presence.appear(claimant(name), [])
             clock.advance(SECOND)
-        listed = [worker.claimed_by for worker in await store.presence.workers()]
+        listed = [worker.claimed_by for worker in await store.inspector.workers()]
         assert listed == ["third@test", "second@test", "first@test"]
 
     async def test_a_worker_that_leaves_is_gone_and_others_stay(self, store: Store) -> None:
@@ -172,7 +172,7 @@ class PresenceContract(Contract):
             await store.presence.appear(claimant(name), [])
         await store.presence.disappear("one@test")
         await store.presence.disappear("never@test")
-        assert [worker.claimed_by for worker in await store.presence.workers()] == ["two@test"]
+        assert [worker.claimed_by for worker in await store.inspector.workers()] == ["two@test"]
 
     async def test_a_worker_unseen_for_a_day_is_forgotten_when_another_appears(
         self, store: Store, clock: FixedClock
@@ -180,10 +180,10 @@ class PresenceContract(Contract):
         await store.presence.appear(claimant("old@test"), [])
         clock.advance(timedelta(hours=23))
         await store.presence.appear(claimant("new@test"), [])
-        assert len(await store.presence.workers()) == 2
+        assert len(await store.inspector.workers()) == 2
         clock.advance(timedelta(hours=2))
         await store.presence.appear(claimant("new@test"), [])
-        assert [worker.claimed_by for worker in await store.presence.workers()] == ["new@test"]
+        assert [worker.claimed_by for worker in await store.inspector.workers()] == ["new@test"]
 
 
 async def _one_of_each_status(store: Store) -> dict[UUID, str]:

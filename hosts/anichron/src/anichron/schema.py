@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, LiteralString
 
 import psycopg
 
-from anichron.database import Database
+from anichron.database import Connection
 from treadle.errors import SchemaMismatch
 from treadle.postgres import migrate as queue
 
@@ -24,16 +24,11 @@ def migrate(conninfo: str) -> list[str]:
     return applied
 
 
-async def check(database: Database) -> None:
-    """Raise ``SchemaMismatch`` unless Anichron's schema is the one that this version works with."""
+async def check(connection: Connection) -> None:
+    """Raise ``SchemaMismatch`` unless both schemas are those that this version works with."""
+    queue.refuse_other_version(await _version(connection, queue.CHECK))
     known = max(migration.version for migration in queue.migrations(PACKAGE))
-    try:
-        async with database.connection() as connection:
-            cursor = await connection.execute("select coalesce(max(version), 0) from anichron.migrations")
-            row = await cursor.fetchone()
-    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
-        row = None
-    current = int(row[0]) if row else 0
+    current = await _version(connection, "select max(version) from anichron.migrations") or 0
     if current < known:
         raise SchemaMismatch(
             f"the database's schema {SCHEMA} is at version {current} and {known} is needed; run `anichron migrate`"
@@ -43,3 +38,12 @@ async def check(database: Database) -> None:
             f"the database's schema {SCHEMA} is at version {current}, newer than the {known} this program knows; "
             "upgrade the program"
         )
+
+
+async def _version(connection: Connection, query: LiteralString) -> int | None:
+    try:
+        async with connection.transaction():
+            row = await (await connection.execute(query)).fetchone()
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+        return None
+    return row[0] if row else None

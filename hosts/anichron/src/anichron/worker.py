@@ -153,7 +153,8 @@ async def _resident(settings: WorkerSection, database: Database, configs: Storag
     """The worker's user, who has a storage config for the root now; None for the all-user worker."""
     while True:
         try:
-            await schema.check(database)
+            async with database.connection() as connection:
+                await schema.check(connection)
             if not settings.user:
                 return None
             user = await Users(database).find(settings.user)

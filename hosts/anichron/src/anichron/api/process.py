@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from typing import Final
 
+import psycopg
 import uvicorn
 from fastapi import FastAPI
 
@@ -13,19 +17,20 @@ from anichron import schema
 from anichron.api.health import LiveWorkers, health_router
 from anichron.database import Database
 from anichron.settings import ApiSection, Settings
-from treadle.errors import StoreUnavailable, TreadleError
+from treadle.errors import TreadleError
 from treadle.postgres.client import PostgresClient
 
-_PREFIX = "/api/v1"
+_PREFIX: Final = "/api/v1"
+_CONNECT_SECONDS: Final = 2
 
 
 class AddressTaken(TreadleError):
     """The API cannot listen where it should."""
 
     def __init__(self, settings: ApiSection, error: OSError) -> None:
+        why = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
         super().__init__(
-            f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}; "
-            "set API__PORT or API__HOST"
+            f"cannot listen on {settings.host} port {settings.port}: {why}; set API__PORT or API__HOST"
         )
 
 
@@ -35,8 +40,13 @@ def create_app(conninfo: str) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with client, database:
+        # Not waited for: while the database is away the health has to say so.
+        opening = asyncio.create_task(client.__aenter__())
+        async with database:
             yield
+        opening.cancel()
+        await asyncio.gather(opening, return_exceptions=True)
+        await client.__aexit__(None, None, None)
 
     app = FastAPI(title="Anichron", lifespan=lifespan)
     app.include_router(health_router(client.inspector, LiveWorkers(database)), prefix=_PREFIX)
@@ -49,9 +59,12 @@ async def serve(settings: Settings) -> None:
     Raises ``SchemaMismatch`` for a database of another version and ``AddressTaken``. A database that is away
     is no reason not to start: the health says so.
     """
-    async with Database(settings.conninfo) as database:
-        with suppress(StoreUnavailable):
-            await schema.check(database)
+    with suppress(psycopg.OperationalError):
+        connection = await psycopg.AsyncConnection.connect(
+            settings.conninfo, connect_timeout=_CONNECT_SECONDS
+        )
+        async with connection:
+            await schema.check(connection)
     with listen(settings.api) as listener:
         config = uvicorn.Config(
             create_app(settings.conninfo), log_config=None, access_log=False, timeout_graceful_shutdown=5

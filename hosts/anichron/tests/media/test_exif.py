@@ -3,7 +3,7 @@ import json
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import pytest
 from PIL import ExifTags, Image
@@ -11,14 +11,25 @@ from PIL import ExifTags, Image
 from anichron.media.exif import Exif, read_exif
 from anichron.media.picture import Picture, develop
 
-EXPECTED: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("exiftool.json").read_text())["photos"]
-DEGREES = {1: 0, 2: 0, 3: 180, 4: 180, 5: 270, 6: 90, 7: 90, 8: 270}  # exiftool: "Mirror horizontal and rotate 270 CW"
+EXPECTED: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("exiftool.json").read_text())[
+    "photos"
+]
+DEGREES = {
+    1: 0,
+    2: 0,
+    3: 180,
+    4: 180,
+    5: 270,
+    6: 90,
+    7: 90,
+    8: 270,
+}  # exiftool: "Mirror horizontal and rotate 270 CW"
 MIRRORED = {2, 4, 5, 7}
 
-Camera, Gps, Base = dict[int, Any], dict[int, Any], dict[int, Any]
+Tags: TypeAlias = dict[int, Any]
 
 
-def written(base: Base | None = None, camera: Camera | None = None, gps: Gps | None = None) -> Exif:
+def written(base: Tags | None = None, camera: Tags | None = None, gps: Tags | None = None) -> Exif:
     """What is read back of EXIF that a JPEG was saved with."""
     exif = Image.Exif()
     exif.update(base or {})
@@ -48,7 +59,9 @@ def test_a_real_photo_reads_as_exiftool_reads_it(photos: Path, name: str) -> Non
     assert (picture.width, picture.height) == (size if orientation < 5 else size[::-1])
     assert picture.media_type == expected["MIMEType"]
     assert (exif.orientation, exif.mirrored) == (DEGREES[orientation], orientation in MIRRORED)
-    assert (exif.make, exif.model, exif.lens) == tuple(expected.get(tag) for tag in ("Make", "Model", "LensModel"))
+    assert (exif.make, exif.model, exif.lens) == tuple(
+        expected.get(tag) for tag in ("Make", "Model", "LensModel")
+    )
     assert exif.latitude == pytest.approx(expected.get("GPSLatitude"), abs=1e-9)
     assert exif.longitude == pytest.approx(expected.get("GPSLongitude"), abs=1e-9)
     assert exif.captured_at == captured(expected)
@@ -89,7 +102,15 @@ def test_the_time_of_digitising_stands_in_for_a_missing_one_but_that_of_the_last
 
 @pytest.mark.parametrize(
     "text",
-    ["0000:00:00 00:00:00", "    :  :     :  :  ", "2021:02:30 10:00:00", "2021:01:01 25:00:00", "", "soon", 7],
+    [
+        "0000:00:00 00:00:00",
+        "    :  :     :  :  ",
+        "2021:02:30 10:00:00",
+        "2021:01:01 25:00:00",
+        "",
+        "soon",
+        7,
+    ],
 )
 def test_a_time_that_is_none_is_none(text: Any) -> None:
     assert written(camera={36867: text}).captured_at is None
@@ -102,7 +123,8 @@ def test_an_offset_that_leaves_the_calendar_costs_the_time_only() -> None:
 
 def test_south_and_west_are_negative_decimal_degrees() -> None:
     exif = written(gps={1: "S", 2: (33.0, 51.0, 36.0), 3: "W", 4: (70.0, 30.0, 0.0)})
-    assert (exif.latitude, exif.longitude) == (pytest.approx(-33.86), pytest.approx(-70.5))
+    assert exif.latitude == pytest.approx(-33.86)
+    assert exif.longitude == pytest.approx(-70.5)
 
 
 @pytest.mark.parametrize(
@@ -113,15 +135,17 @@ def test_south_and_west_are_negative_decimal_degrees() -> None:
         {1: "N", 2: (45.0, 0.0), 3: "E", 4: (10.0, 0.0, 0.0)},
     ],
 )
-def test_a_position_that_is_none_is_none(gps: Gps) -> None:
+def test_a_position_that_is_none_is_none(gps: Tags) -> None:
     exif = written(gps=gps)
     assert (exif.latitude, exif.longitude) == (None, None)
 
 
 def test_a_position_of_fractions_by_nothing_is_none() -> None:
     exif = Image.Exif()
-    exif.get_ifd(ExifTags.IFD.GPSInfo).update({1: "N", 2: (Fraction(7, 9),) * 3, 3: "E", 4: (Fraction(7, 9),) * 3})
-    order = "little" if exif.tobytes()[6:8] == b"II" else "big"
+    exif.get_ifd(ExifTags.IFD.GPSInfo).update(
+        {1: "N", 2: (Fraction(7, 9),) * 3, 3: "E", 4: (Fraction(7, 9),) * 3}
+    )
+    order: Literal["little", "big"] = "little" if exif.tobytes()[6:8] == b"II" else "big"
     seven_by_nine = b"".join(number.to_bytes(4, order) for number in (7, 9))
     assert exif.tobytes().count(seven_by_nine) == 6
     assert developed(exif.tobytes()).exif.latitude == pytest.approx(7 / 9 * (1 + 1 / 60 + 1 / 3600))
@@ -146,7 +170,9 @@ def test_an_orientation_that_is_none_is_upright(orientation: int) -> None:
     assert (exif.orientation, exif.mirrored) == (0, False)
 
 
-@pytest.mark.parametrize("junk", [b"", b"Exif\0\0", b"Exif\0\0II*\0\xff\xff\xff\xff", b"Exif\0\0MM\0*\0\0\0\x08\xff\xff"])
+@pytest.mark.parametrize(
+    "junk", [b"", b"Exif\0\0", b"Exif\0\0II*\0\xff\xff\xff\xff", b"Exif\0\0MM\0*\0\0\0\x08\xff\xff"]
+)
 def test_damaged_exif_does_not_cost_the_picture(junk: bytes) -> None:
     picture = developed(junk)
     assert picture.exif == Exif()

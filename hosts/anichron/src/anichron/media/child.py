@@ -13,7 +13,6 @@ import sys
 import threading
 from typing import BinaryIO
 
-from PIL import Image
 from pydantic import BaseModel, ConfigDict
 
 from anichron.media.errors import FileFailed, Reason
@@ -65,7 +64,6 @@ def main() -> None:
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not pass for an answer
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
-    Image.MAX_IMAGE_PIXELS = None  # `develop` has the limit
     steps: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(sys.stdin.buffer, steps), daemon=True).start()
     while True:

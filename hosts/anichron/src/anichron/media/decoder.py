@@ -71,7 +71,7 @@ class ProcessDecoder:
         return answer
 
     async def _ask(self, line: bytes) -> Reply:
-        child = self._idle.pop() if self._idle else await self._start()
+        child = await self._free()
         try:
             async with asyncio.timeout(self._limits.seconds):
                 reply = await _exchange(child, line)
@@ -83,6 +83,14 @@ class ProcessDecoder:
             raise
         self._idle.append(child)
         return reply
+
+    async def _free(self) -> Process:
+        while self._idle:
+            child = self._idle.pop()
+            if child.returncode is None:
+                return child
+            await _end(child)  # it died while it had nothing to do
+        return await self._start()
 
     async def _start(self) -> Process:
         # -P: a file in the current folder must not pass for a module. A session of its own: Ctrl-C is not for it.
@@ -97,10 +105,8 @@ class ProcessDecoder:
 
 
 async def _exchange(child: Process, line: bytes) -> Reply:
-    questions, answers = (
-        cast("StreamWriter", child.stdin),
-        cast("StreamReader", child.stdout),
-    )  # both are pipes
+    questions = cast("StreamWriter", child.stdin)  # both are pipes
+    answers = cast("StreamReader", child.stdout)
     try:
         questions.write(line)
         await questions.drain()

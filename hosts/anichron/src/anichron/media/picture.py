@@ -15,6 +15,7 @@ from anichron.media.exif import Exif, pending_orientation, read_exif
 
 pillow_heif.register_heif_opener()
 pillow_heif.options.DECODE_THREADS = 1  # the processes use the cores
+Image.MAX_IMAGE_PIXELS = None  # `develop` has a limit of its own
 
 # What Pillow calls the formats, and what the web does. Which one a file has is read from its content.
 MEDIA_TYPES = {

@@ -7,6 +7,7 @@ from treadle.domain.registry import Registry
 from treadle.domain.run import Run, Stopped
 from treadle.domain.schedule import Every, EveryScope, Occasion, Schedule
 from treadle.domain.status import Status
+from treadle.work_queue import WorkQueue
 from treadle.worker import Health, Worker, WorkerSettings
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "StopReason",
     "Stopped",
     "WorkPayload",
+    "WorkQueue",
     "Worker",
     "WorkerSettings",
 ]

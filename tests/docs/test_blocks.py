@@ -3,7 +3,6 @@
 import ast
 import asyncio
 import re
-from collections.abc import Iterator
 from inspect import iscoroutine
 from pathlib import Path
 
@@ -13,10 +12,9 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def documents() -> Iterator[Path]:
-    for document in (ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))):
-        if BLOCK.search(document.read_text("utf-8")):
-            yield document
+def documents() -> list[Path]:
+    every = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+    return [document for document in every if BLOCK.search(document.read_text("utf-8"))]
 
 
 @pytest.mark.parametrize("document", documents(), ids=lambda path: path.name)

@@ -22,7 +22,12 @@ def test_proxies_lie_sharded_by_content_under_their_config(tmp_path: Path) -> No
     assert (thumbnail.path, preview.path) == (f"{SHARD}/{HASH}-thumbnail.jpg", f"{SHARD}/{HASH}-preview.jpg")
     assert (tmp_path / thumbnail.path).read_bytes() == b"small"
     assert (tmp_path / preview.path).read_bytes() == b"larger"
-    assert (preview.variant, preview.width, preview.height, preview.byte_size) == (Variant.PREVIEW, 1920, 1280, 6)
+    assert (preview.variant, preview.width, preview.height, preview.byte_size) == (
+        Variant.PREVIEW,
+        1920,
+        1280,
+        6,
+    )
 
 
 def test_another_user_may_read_a_proxy(tmp_path: Path) -> None:
@@ -54,7 +59,9 @@ def test_a_write_that_fails_leaves_nothing_and_names_no_path(
     assert list((tmp_path / SHARD).iterdir()) == []
 
 
-def test_a_proxy_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     synced = []
     fsync = os.fsync
 

@@ -20,8 +20,8 @@ from treadle.domain.registry import Registry
 from treadle.domain.run import Run
 from treadle.domain.schedule import Due, Schedule
 from treadle.domain.status import Status
-from treadle.ports.lease import Beat, Finished, LastWill, Released
 from treadle.ports.inspect import WorkerInfo
+from treadle.ports.lease import Beat, Finished, LastWill, Released
 from treadle.worker.executor import Executor, Shop
 from treadle.worker.host import Host
 from treadle.worker.settings import WorkerSettings

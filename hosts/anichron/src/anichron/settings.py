@@ -72,7 +72,7 @@ class WorkerSection(Section):
     )
     stall_limit: int = Field(3, ge=1, le=1_000, description="Lost leases after which an item fails.")
     concurrency: int = Field(1, ge=1, le=100, description="Items that a Worker runs at once.")
-    shutdown_grace_seconds: Annotated[float, Ge(0), Le(86_400)] = Field(
+    shutdown_grace_seconds: Seconds = Field(
         8, description="Seconds that a running item has to stop before it is handed back."
     )
     retention_days: Days = Field(30, description="Days after which finished work items are removed.")

@@ -22,6 +22,7 @@ from treadle.postgres.client import PostgresClient
 
 _PREFIX: Final = "/api/v1"
 _CONNECT_SECONDS: Final = 2
+_OPEN_SECONDS: Final = 1.0
 
 
 class AddressTaken(TreadleError):
@@ -40,8 +41,9 @@ def create_app(conninfo: str) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        # Not waited for: while the database is away the health has to say so.
+        # Waited for only shortly: while the database is away the health has to say so.
         opening = asyncio.create_task(client.__aenter__())
+        await asyncio.wait({opening}, timeout=_OPEN_SECONDS)
         async with database:
             yield
         opening.cancel()

@@ -12,7 +12,7 @@ from treadle.domain.status import Status, Verb
 from treadle.memory.row import Row
 from treadle.memory.table import Table
 from treadle.ports.cancel import CancelAnswer, Cancellation
-from treadle.ports.inspect import ItemEvent, ItemFilter, WorkerInfo
+from treadle.ports.inspect import ALIVE, ItemEvent, ItemFilter, WorkerInfo
 
 FORGOTTEN_AFTER: Final = timedelta(days=1)
 
@@ -48,9 +48,10 @@ class MemoryInspector:
             found = [row.status for row in self._table.rows.values()]
             return {status: found.count(status) for status in Status}
 
-    async def workers(self) -> Sequence[WorkerInfo]:
-        with self._table.moment():
-            by_name = sorted(self._table.workers.values(), key=lambda worker: worker.claimed_by)
+    async def workers(self, *, seen_within: timedelta = ALIVE) -> Sequence[WorkerInfo]:
+        with self._table.moment() as now:
+            seen = [worker for worker in self._table.workers.values() if worker.seen_at > now - seen_within]
+            by_name = sorted(seen, key=lambda worker: worker.claimed_by)
             return sorted(by_name, key=lambda worker: worker.seen_at, reverse=True)
 
 
@@ -84,13 +85,16 @@ class MemoryRetention:
     async def purge(self, *, older_than: timedelta, periodic_kinds: Collection[str], limit: int) -> int:
         with self._table.moment() as now:
             finished = sorted(
-                (row.finished_at, row.id, row) for row in self._table.rows.values() if row.finished_at is not None
+                (row.finished_at, row.id, row)
+                for row in self._table.rows.values()
+                if row.finished_at is not None
             )
             kept = {row.dedup_key: row.id for _, _, row in finished if row.request.kind in periodic_kinds}
             old = [
                 id_
                 for finished_at, id_, row in finished
-                if finished_at < now - older_than and (row.dedup_key is None or kept.get(row.dedup_key) != id_)
+                if finished_at < now - older_than
+                and (row.dedup_key is None or kept.get(row.dedup_key) != id_)
             ]
             self._table.delete(old[:limit])
             return len(old[:limit])

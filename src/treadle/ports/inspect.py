@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Protocol
+from datetime import datetime, timedelta
+from typing import Final, Protocol
 from uuid import UUID
 
 from treadle.domain.item import WorkItem
 from treadle.domain.status import Status
+
+ALIVE: Final = timedelta(seconds=15)
+"""How long a worker counts as alive after a sign of life: three of its usual intervals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,5 +65,5 @@ class Inspect(Protocol):
     async def counts(self) -> Mapping[Status, int]:
         """How many items are in each status."""
 
-    async def workers(self) -> Sequence[WorkerInfo]:
-        """All workers seen within a day, the latest first."""
+    async def workers(self, *, seen_within: timedelta = ALIVE) -> Sequence[WorkerInfo]:
+        """The workers that gave a sign of life within that time, the latest first."""

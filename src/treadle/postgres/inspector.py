@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
 from uuid import UUID
 
 from psycopg.rows import DictRow
 
 from treadle.domain.item import WorkItem
 from treadle.domain.status import Status
-from treadle.ports.inspect import ItemEvent, ItemFilter, WorkerInfo
+from treadle.ports.inspect import ALIVE, ItemEvent, ItemFilter, WorkerInfo
 from treadle.postgres.database import Database
 
 
@@ -44,8 +45,9 @@ class PostgresInspector:
         found = {row["status"]: row["count"] for row in await self._database.rows("counts")}
         return {status: found.get(status, 0) for status in Status}
 
-    async def workers(self) -> Sequence[WorkerInfo]:
-        return [WorkerInfo(**row) for row in await self._database.rows("workers")]
+    async def workers(self, *, seen_within: timedelta = ALIVE) -> Sequence[WorkerInfo]:
+        rows = await self._database.rows("workers", seen_within=seen_within.total_seconds())
+        return [WorkerInfo(**row) for row in rows]
 
 
 def _some(values: Collection[str]) -> list[str] | None:

@@ -141,7 +141,9 @@ class ReadingContract(Contract):
 class PresenceContract(Contract):
     """Who is alive, for display."""
 
-    async def test_a_worker_is_shown_as_it_last_said(self, store: Store, other: Store, clock: FixedClock) -> None:
+    async def test_a_worker_is_shown_as_it_last_said(
+        self, store: Store, other: Store, clock: FixedClock
+    ) -> None:
         scope, item = uuid4(), uuid4()
         begun = clock.now
         await store.presence.appear(claimant(kinds=[ALPHA], scopes=[scope]), [])
@@ -149,7 +151,11 @@ class PresenceContract(Contract):
         await store.presence.appear(claimant(kinds=[ALPHA, BETA], scopes=[scope]), [item])
         (worker,) = await other.inspector.workers()
         assert worker.claimed_by == "one@test"
-        assert (set(worker.kinds), set(worker.scopes or ()), set(worker.running)) == ({ALPHA, BETA}, {scope}, {item})
+        assert (set(worker.kinds), set(worker.scopes or ()), set(worker.running)) == (
+            {ALPHA, BETA},
+            {scope},
+            {item},
+        )
         assert (worker.started_at, worker.seen_at) == (begun, clock.now)
 
     async def test_serving_every_scope_differs_from_serving_none(self, store: Store) -> None:
@@ -180,10 +186,21 @@ class PresenceContract(Contract):
         await store.presence.appear(claimant("old@test"), [])
         clock.advance(timedelta(hours=23))
         await store.presence.appear(claimant("new@test"), [])
-        assert len(await store.inspector.workers()) == 2
+        month = timedelta(days=31)
+        assert len(await store.inspector.workers(seen_within=month)) == 2
         clock.advance(timedelta(hours=2))
         await store.presence.appear(claimant("new@test"), [])
-        assert [worker.claimed_by for worker in await store.inspector.workers()] == ["new@test"]
+        known = await store.inspector.workers(seen_within=month)
+        assert [worker.claimed_by for worker in known] == ["new@test"]
+
+    async def test_only_workers_seen_lately_are_listed(self, store: Store, clock: FixedClock) -> None:
+        await store.presence.appear(claimant("one@test"), [])
+        clock.advance(timedelta(seconds=14))
+        await store.presence.appear(claimant("two@test"), [])
+        assert len(await store.inspector.workers()) == 2
+        clock.advance(timedelta(seconds=1))
+        assert [worker.claimed_by for worker in await store.inspector.workers()] == ["two@test"]
+        assert len(await store.inspector.workers(seen_within=timedelta(seconds=16))) == 2
 
 
 async def _one_of_each_status(store: Store) -> dict[UUID, str]:

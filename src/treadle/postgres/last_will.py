@@ -23,6 +23,7 @@ def main() -> int:
     """Release what the environment names; 1 when something could not be released."""
     will = json.loads(os.environ.pop("TREADLE_LAST_WILL"))
     with psycopg.connect(will["conninfo"], autocommit=True, connect_timeout=2, row_factory=tuple_row) as connection:
+        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED  # whatever the server's default is
         return 0 if all([_release(connection, held) for held in will["held"]]) else 1
 
 

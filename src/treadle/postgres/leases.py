@@ -31,6 +31,8 @@ logger = logging.getLogger("treadle.postgres")
 
 WINDOW: Final = 256
 """Rows at the head of the queue that a claim looks at before it goes scope by scope."""
+HEADS: Final = 8
+"""Rows of each scope that are looked at then."""
 BATCH: Final = 500
 LOCK_SECONDS: Final = 0.3
 MERGE_TRIES: Final = 4
@@ -69,13 +71,22 @@ class PostgresLeases:
             # What came back to the queue or was committed late lies below the bound.
             row = await self._database.row("claim", **_claimant(claimant), **self._bound.lower(), window=WINDOW) or row
         if row["id"] is None and row["seen"] == WINDOW:
-            # The whole window is others' work, or held: look further, scope by scope.
-            row = await self._database.row("claim_far", **_claimant(claimant)) or row
+            row = await self._claim_far(claimant)
         if row["id"] is None:
             return None
         lease = _lease(row)
         self._bound.raise_to(lease.requested_at, lease.item_id)
         return lease
+
+    async def _claim_far(self, claimant: Claimant) -> DictRow:
+        """The whole window is others' work, or held: look further, scope by scope."""
+        row = await self._database.row("claim_far", **_claimant(claimant), heads=HEADS)
+        assert row is not None
+        if row["id"] is None and row["seen"]:
+            # All of these are held by somebody at this moment; there may be free ones behind them.
+            row = await self._database.row("claim_far", **_claimant(claimant), heads=WINDOW)
+            assert row is not None
+        return row
 
     async def heartbeat(self, lease: Lease, progress: Progress, extend: timedelta) -> Beat | None:
         row = await self._beats.row(

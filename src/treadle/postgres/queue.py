@@ -115,14 +115,20 @@ class PostgresCancels:
         self._database = database
 
     async def cancel(self, item_id: UUID) -> CancelAnswer:
+        while True:
+            match await self._ask(item_id):
+                case "cancelled":
+                    return CancelAnswer(Cancellation.CANCELLED, Status.CANCELLED)
+                case "running":
+                    return CancelAnswer(Cancellation.REQUESTED, Status.RUNNING)
+            # A statement of its own sees what the one before had to wait for.
+            found = await self._database.row("status_of", id=item_id)
+            if found is None:
+                return CancelAnswer(Cancellation.UNKNOWN, None)
+            if (status := Status(found["status"])).finished:
+                return CancelAnswer(Cancellation.FINISHED, status)
+
+    async def _ask(self, item_id: UUID) -> str | None:
         name = "cancel" if self._database.now is None else "cancel_at"
         row = await self._database.row(name, id=item_id)
-        match row and row["status"]:
-            case "cancelled":
-                return CancelAnswer(Cancellation.CANCELLED, Status.CANCELLED)
-            case "running":
-                return CancelAnswer(Cancellation.REQUESTED, Status.RUNNING)
-        found = await self._database.row("status_of", id=item_id)
-        if found is None:
-            return CancelAnswer(Cancellation.UNKNOWN, None)
-        return CancelAnswer(Cancellation.FINISHED, Status(found["status"]))
+        return row["status"] if row else None

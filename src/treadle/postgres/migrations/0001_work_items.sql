@@ -99,6 +99,8 @@ create unique index work_items_slot on treadle.work_items (dedup_key, follows)
     where follows is not null;
 create index work_items_scope on treadle.work_items (scope_id, finished_at, requested_at, id)
     where scope_id is not null;
+create index work_items_unscoped on treadle.work_items (scope_id, requested_at, id)
+    where status = 'queued' and finished_at is null and scope_id is null;
 create index work_items_changed on treadle.work_items (changed_xid);
 create index work_items_finished on treadle.work_items (finished_at, id)
     where finished_at is not null;

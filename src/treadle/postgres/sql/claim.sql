@@ -1,4 +1,4 @@
--- Claim the oldest servable item among the first queued ones; always one row, with how many were looked at.
+-- Claim the oldest servable item among the first queued ones; always one row, with how many there were if none.
 with head as materialized (
     -- The first rows in order and nothing filtered here: no statistics can talk the planner out of it.
     select id, requested_at, kind, scope_id
@@ -37,6 +37,7 @@ with head as materialized (
     returning item.id, item.attempt, item.kind, item.payload, item.scope_id, item.dedup_key,
               item.requested_by, item.requested_at, item.stalls
 )
-select (select count(*) from head) as seen, claimed.*
+-- Counted only when it matters: a head that nobody counts is read no further than to the item picked.
+select case when not exists (select from claimed) then (select count(*) from head) end as seen, claimed.*
 from (select) as always
 left join claimed on true

@@ -1,4 +1,4 @@
--- Claim the oldest servable item behind a long head of others' items: scope by scope, a few each.
+-- Claim the oldest servable item behind a long head of others' items: scope by scope, a few each; always one row.
 with heads as materialized (
     select own.id, own.requested_at
     from unnest(%(scopes)s::uuid[]) as served (scope_id)
@@ -11,17 +11,31 @@ with heads as materialized (
           and lease_until is null
           and coalesce(kind = any(%(kinds)s), false)
         order by finished_at, requested_at, id
-        limit 8
+        limit %(heads)s
     ) own
+    union all
+    (
+        -- Ordered by a scope that is always null: only work_items_unscoped has that order.
+        select id, requested_at
+        from treadle.work_items
+        where scope_id is null
+          and status = 'queued'
+          and finished_at is null
+          and %(scopes)s::uuid[] is not null
+          and coalesce(kind = any(%(kinds)s), false)
+        order by scope_id, requested_at, id
+        limit %(heads)s
+    )
     union all
     (
         select id, requested_at
         from treadle.work_items
         where status = 'queued'
           and finished_at is null
-          and coalesce((%(scopes)s::uuid[] is null or scope_id is null) and kind = any(%(kinds)s), false)
+          and %(scopes)s::uuid[] is null
+          and coalesce(kind = any(%(kinds)s), false)
         order by requested_at, id
-        limit 8
+        limit %(heads)s
     )
 ), pick as materialized (
     select item.id
@@ -49,4 +63,6 @@ with heads as materialized (
     returning item.id, item.attempt, item.kind, item.payload, item.scope_id, item.dedup_key,
               item.requested_by, item.requested_at, item.stalls
 )
-select claimed.* from claimed
+select (select count(*) from heads) as seen, claimed.*
+from (select) as always
+left join claimed on true

@@ -22,6 +22,9 @@ with done as (
     where item.id = %(id)s
       and not exists (select from done)
       -- Our own end, written before its reply was lost, is no zombie's write.
-      and not (item.attempt = %(attempt)s and item.finished_at is not null and item.stalls = %(stalls)s)
+      and not (
+          item.attempt = %(attempt)s
+          and (item.status = 'running' or item.finished_at is not null and item.stalls = %(stalls)s)
+      )
 )
 select id from done

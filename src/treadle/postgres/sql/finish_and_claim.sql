@@ -22,7 +22,10 @@ with done as (
     where item.id = %(id)s
       and not exists (select from done)
       -- Our own end, written before its reply was lost, is no zombie's write.
-      and not (item.attempt = %(attempt)s and item.finished_at is not null and item.stalls = %(stalls)s)
+      and not (
+          item.attempt = %(attempt)s
+          and (item.status = 'running' or item.finished_at is not null and item.stalls = %(stalls)s)
+      )
 ), head as materialized (
     select id, requested_at, kind, scope_id
     from treadle.work_items
@@ -61,6 +64,7 @@ with done as (
     returning item.id, item.attempt, item.kind, item.payload, item.scope_id, item.dedup_key,
               item.requested_by, item.requested_at, item.stalls
 )
-select exists (select from done) as accepted, (select count(*) from head) as seen, claimed.*
+select exists (select from done) as accepted,
+       case when not exists (select from claimed) then (select count(*) from head) end as seen, claimed.*
 from (select) as always
 left join claimed on true

@@ -25,7 +25,10 @@ with done as (
     from treadle.work_items item
     where item.id = %(id)s
       and not exists (select from done)
-      -- A beat that arrives after our own end is no zombie's write.
-      and not (item.attempt = %(attempt)s and item.finished_at is not null and item.stalls = %(stalls)s)
+      -- A beat that arrives after our own end, or had to wait for it, is no zombie's write.
+      and not (
+          item.attempt = %(attempt)s
+          and (item.status = 'running' or item.finished_at is not null and item.stalls = %(stalls)s)
+      )
 )
 select cancel_requested_at is not null as cancel_requested from done

@@ -28,6 +28,9 @@ with back as (
     from treadle.work_items item
     where item.id = %(id)s
       and not exists (select from back)
-      and not (item.attempt = %(attempt)s and item.finished_at is not null and item.stalls = %(stalls)s)
+      and not (
+          item.attempt = %(attempt)s
+          and (item.status = 'running' or item.finished_at is not null and item.stalls = %(stalls)s)
+      )
 )
 select id, kind, status, superseded_by from back

@@ -69,7 +69,7 @@ def main() -> None:
     while True:
         path, expected = json.loads(steps.get())
         _limit_processor_time(limits.seconds)
-        reply = _answer(path, expected and Stamp(size=expected[0], mtime_ns=expected[1]), limits)
+        reply = answer(path, expected and Stamp(size=expected[0], mtime_ns=expected[1]), limits)
         output.write(reply.model_dump_json(exclude_none=True).encode() + b"\n")
         output.flush()
 
@@ -87,7 +87,8 @@ def _limit_processor_time(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (int(allowed) + 2, resource.RLIM_INFINITY))
 
 
-def _answer(path: str, expected: Stamp | None, limits: Limits) -> Reply:
+def answer(path: str, expected: Stamp | None, limits: Limits) -> Reply:
+    """Take the step that `request` asks for; raises nothing that a file can cause."""
     try:
         with steady(path, expected) as (file, stamp):
             if expected is None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.worker.virtual_time import in_virtual_time, now
+from treadle.errors import SchemaMismatch
 from treadle.worker.loop import Loop
 
 
@@ -28,9 +29,8 @@ class Passes:
 
 
 def begin(service: Any, **options: Any) -> tuple[Loop, asyncio.Task[None]]:
-    loop = Loop(
-        service, clock=asyncio.get_running_loop().time, **{"patience": 30, "backoff_cap": 30} | options
-    )
+    options = {"patience": 30, "backoff_cap": 30, "hopeless": [].append} | options
+    loop = Loop(service, clock=asyncio.get_running_loop().time, **options)
     return loop, asyncio.create_task(loop.run())
 
 
@@ -199,3 +199,14 @@ async def test_cancelling_its_task_ends_a_loop() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+@in_virtual_time
+async def test_a_schema_that_does_not_fit_is_told_and_is_no_reason_to_end_the_loop_by_itself() -> None:
+    mismatch = SchemaMismatch("run `treadle migrate`")
+    told: list[SchemaMismatch] = []
+    loop, task = begin(Passes(mismatch), hopeless=told.append)
+    await asyncio.sleep(5)
+    assert told == [mismatch]
+    assert not task.done()
+    await end(loop, task)

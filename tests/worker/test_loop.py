@@ -1,13 +1,13 @@
 import asyncio
 import logging
 from collections import deque
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
 from tests.worker.virtual_time import in_virtual_time, now
 from treadle.errors import SchemaMismatch
-from treadle.worker.loop import Loop
+from treadle.worker.loop import Loop, Service
 
 
 class Passes:
@@ -28,9 +28,15 @@ class Passes:
         return self.wait
 
 
-def begin(service: Any, **options: Any) -> tuple[Loop, asyncio.Task[None]]:
-    options = {"patience": 30, "backoff_cap": 30, "hopeless": [].append} | options
-    loop = Loop(service, clock=asyncio.get_running_loop().time, **options)
+def begin(
+    service: Service,
+    *,
+    patience: float = 30,
+    backoff_cap: float = 30,
+    hopeless: Callable[[SchemaMismatch], object] = print,
+) -> tuple[Loop, asyncio.Task[None]]:
+    clock = asyncio.get_running_loop().time
+    loop = Loop(service, clock=clock, patience=patience, backoff_cap=backoff_cap, hopeless=hopeless)
     return loop, asyncio.create_task(loop.run())
 
 
@@ -210,3 +216,13 @@ async def test_a_schema_that_does_not_fit_is_told_and_is_no_reason_to_end_the_lo
     assert told == [mismatch]
     assert not task.done()
     await end(loop, task)
+
+
+@in_virtual_time
+async def test_a_schema_that_does_not_fit_is_told_because_no_further_pass_can_mend_it() -> None:
+    told: list[SchemaMismatch] = []
+    mismatch = SchemaMismatch("newer")
+    loop, task = begin(Passes(mismatch), hopeless=told.append)
+    await asyncio.sleep(0)
+    await end(loop, task)
+    assert told == [mismatch]

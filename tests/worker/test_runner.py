@@ -38,7 +38,7 @@ async def test_an_async_handler_runs_on_the_hosts_loop_and_a_plain_one_in_a_thre
 
     loop = asyncio.get_running_loop()
     assert await ending_of(AsyncCopy(where)) == Returned((loop, threading.current_thread()))
-    ending = await ending_of(PlainCopy(lambda payload, run: threading.current_thread()))
+    ending = await ending_of(PlainCopy(lambda *_: threading.current_thread()))
     assert isinstance(ending, Returned)
     assert isinstance(ending.value, threading.Thread)
     assert ending.value is not threading.current_thread()
@@ -62,7 +62,7 @@ async def test_a_partial_result_is_handed_back() -> None:
         return run.partial(3)
 
     assert await ending_of(AsyncCopy(part)) == HandedBack(3)
-    assert await ending_of(PlainCopy(lambda payload, run: run.partial(3))) == HandedBack(3)
+    assert await ending_of(PlainCopy(lambda _, run: run.partial(3))) == HandedBack(3)
 
 
 async def test_an_async_handler_told_to_stop_is_cancelled_at_its_await() -> None:
@@ -144,7 +144,7 @@ async def test_a_handler_that_yields_is_refused_with_a_clear_error() -> None:
             yield 1
 
     class YieldsAsync(Handler[Copy]):
-        async def run(self, payload: Copy, run: Run) -> AsyncIterator[int]:  # type: ignore[override]  # the point
+        async def run(self, payload: Copy, run: Run) -> AsyncIterator[int]:
             yield 1
 
     for handler in (Yields(), YieldsAsync()):
@@ -161,7 +161,7 @@ async def test_a_payload_is_decoded_where_the_handler_runs() -> None:
         return Copy()
 
     run = Run(uuid4(), 1)
-    execution = Execution(PlainCopy(lambda payload, run: None), decode, run, Host(asyncio.get_running_loop()))
+    execution = Execution(PlainCopy(lambda *_: None), decode, run, Host(asyncio.get_running_loop()))
     execution.start()
     await execution.ended
     assert threads != [threading.current_thread()]

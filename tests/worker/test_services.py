@@ -171,10 +171,11 @@ async def test_the_host_may_answer_from_a_plain_or_an_async_function() -> None:
         await asyncio.sleep(0)
         return frozenset({MINE})
 
-    for function in (ask, lambda: frozenset({MINE})):
+    functions: list[AskScopes] = [ask, lambda: frozenset({MINE})]
+    for function in functions:
         service = serving(function)
         await service.run_once()
-        assert service.scopes() == {MINE}
+        assert service.scopes() == frozenset({MINE})
 
 
 async def test_the_last_answer_stays_in_force_while_the_host_fails() -> None:
@@ -192,13 +193,18 @@ async def test_the_last_answer_stays_in_force_while_the_host_fails() -> None:
     for expected in (OSError, RuntimeError, TypeError, TypeError):
         with pytest.raises(expected):
             await service.run_once()
-        assert service.scopes() == {MINE}
+        assert service.scopes() == frozenset({MINE})
 
 
 async def test_a_change_of_scopes_is_told_once() -> None:
     changes: list[Scopes] = []
     answers: list[Scopes] = [frozenset({MINE}), frozenset({MINE}), None, None, frozenset()]
-    service = serving(lambda: answers.pop(0), changed=lambda: changes.append(service.scopes()))
+    service: Serving
+
+    def changed() -> None:
+        changes.append(service.scopes())
+
+    service = serving(lambda: answers.pop(0), changed=changed)
     for _ in range(5):
         await service.run_once()
-    assert changes == [{MINE}, None, frozenset()]
+    assert changes == [frozenset({MINE}), None, frozenset()]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections.abc import Callable
 from typing import Final, Protocol
 
+from treadle.errors import SchemaMismatch
 from treadle.worker.clock import Clock
 from treadle.worker.health import LoopHealth
 from treadle.worker.journal import note
@@ -34,13 +36,25 @@ class Service(Protocol):
 class Loop:
     """Runs a service until it is stopped. Everything but ``health`` belongs to one event loop."""
 
-    def __init__(self, service: Service, *, clock: Clock, patience: float, backoff_cap: float) -> None:
-        """*patience*: seconds without a successful pass after which the loop does not count as well."""
+    def __init__(
+        self,
+        service: Service,
+        *,
+        clock: Clock,
+        patience: float,
+        backoff_cap: float,
+        hopeless: Callable[[SchemaMismatch], object],
+    ) -> None:
+        """*patience*: seconds without a successful pass after which the loop does not count as well.
+
+        *hopeless* is told of the one fault that no further pass can mend.
+        """
         self.name = service.name
         self._service = service
         self._clock = clock
         self._patience = patience
         self._backoff_cap = backoff_cap
+        self._hopeless = hopeless
         self._poked = asyncio.Event()
         self._waiting = False
         self._stopping = False
@@ -84,6 +98,9 @@ class Loop:
             if task is None or task.cancelling():
                 raise
             return self._failed(error)  # somebody else's cancellation must not end the loop
+        except SchemaMismatch as error:
+            self._hopeless(error)
+            return self._failed(error)
         except BaseException as error:  # noqa: BLE001 - whatever ends a pass must not end the loop
             return self._failed(error)
         if self._failures:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from treadle.domain.item import Claimant, Lease
 from treadle.domain.outcome import StopReason
 from treadle.domain.registry import Registry
+from treadle.errors import SchemaMismatch
 from treadle.ports.lease import LastWill
 from treadle.ports.store import WorkerStore
 from treadle.worker.clock import Clock
@@ -55,6 +56,7 @@ class Supervisor:
         self._clock = clock
         self._departure = departure
         self._open = False
+        self._mismatch: SchemaMismatch | None = None
         self._stopping = asyncio.Event()
         self._hurry = asyncio.Event()
         self._deadline = 0.0
@@ -125,6 +127,8 @@ class Supervisor:
             await self._within(self._store.presence.disappear(self._claimed_by))
             await self._within(self._store.__aexit__(None, None, None))
             note("stopped", f"{self._claimed_by} has stopped")
+        if self._mismatch is not None:
+            raise self._mismatch
 
     # Going down.
 
@@ -236,7 +240,18 @@ class Supervisor:
 
     def _loop(self, service: Service, period: float) -> Loop:
         patience = max(PATIENCE, 5 * period)
-        return Loop(service, clock=self._clock, patience=patience, backoff_cap=self._settings.backoff_cap)
+        return Loop(
+            service,
+            clock=self._clock,
+            patience=patience,
+            backoff_cap=self._settings.backoff_cap,
+            hopeless=self._give_up,
+        )
+
+    def _give_up(self, mismatch: SchemaMismatch) -> None:
+        """Go down because the store, which was away when it was opened, turned out not to fit."""
+        self._mismatch = mismatch
+        self.stop()
 
     def _claimant(self) -> Claimant:
         return Claimant(

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from fastapi import APIRouter, Response
-from psycopg.rows import class_row
 from pydantic import BaseModel, Field
 
-from anichron.database import Database, statement
-from treadle import Status, WorkerSettings
+from treadle.domain.status import Status
 from treadle.errors import TreadleError
+from treadle.ports.inspect import Inspect, WorkerInfo
 
 ANSWER_SECONDS: Final = 3.0
 """The health is told within this time, whatever the database does."""
@@ -39,50 +38,28 @@ class Health(BaseModel):
     workers: Sequence[LiveWorker] = ()
 
 
-class Counts(Protocol):
-    """What the health endpoint needs of the queue."""
-
-    async def counts(self) -> Mapping[Status, int]: ...
-
-
-class Workers(Protocol):
-    """What the health endpoint needs of the workers."""
-
-    async def live(self) -> Sequence[LiveWorker]: ...
-
-
-class LiveWorkers:
-    """Workers that have given a sign of life within three of its intervals, by the database's clock."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def live(self) -> Sequence[LiveWorker]:
-        async with self._database.connection() as connection:
-            cursor = connection.cursor(row_factory=class_row(LiveWorker))
-            seconds = 3 * WorkerSettings().presence_interval
-            await cursor.execute(statement("anichron.api.sql", "live_workers"), {"seconds": seconds})
-            return await cursor.fetchall()
-
-
-async def health_of(queue: Counts, workers: Workers, *, seconds: float = ANSWER_SECONDS) -> Health:
+async def health_of(inspector: Inspect, *, seconds: float = ANSWER_SECONDS) -> Health:
     """The system's health; a database that does not answer within *seconds* is away."""
     try:
         async with asyncio.timeout(seconds):
-            return Health(
-                status="ok", database=True, queue=await queue.counts(), workers=await workers.live()
-            )
+            counts = await inspector.counts()
+            workers = await inspector.workers()
     except (TreadleError, TimeoutError):
         return Health(status="unavailable", database=False)
+    return Health(status="ok", database=True, queue=counts, workers=[_live(worker) for worker in workers])
 
 
-def health_router(queue: Counts, workers: Workers) -> APIRouter:
+def _live(worker: WorkerInfo) -> LiveWorker:
+    return LiveWorker(claimed_by=worker.claimed_by, running=len(worker.running), seen_at=worker.seen_at)
+
+
+def health_router(inspector: Inspect) -> APIRouter:
     """``GET /healthz``: 200 when all is well, 503 when the database is away."""
     router = APIRouter()
 
     @router.get("/healthz", responses={503: {"model": Health}})
     async def healthz(response: Response) -> Health:
-        health = await health_of(queue, workers)
+        health = await health_of(inspector)
         response.status_code = 200 if health.database else 503
         response.headers["Cache-Control"] = "no-store"
         return health

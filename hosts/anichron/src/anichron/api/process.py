@@ -14,8 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from anichron import schema
-from anichron.api.health import LiveWorkers, health_router
-from anichron.database import Database
+from anichron.api.health import health_router
 from anichron.settings import ApiSection, Settings
 from treadle.errors import TreadleError
 from treadle.postgres.client import PostgresClient
@@ -37,21 +36,20 @@ class AddressTaken(TreadleError):
 
 def create_app(conninfo: str) -> FastAPI:
     """The application; it connects when it starts and needs no database for that."""
-    client, database = PostgresClient(conninfo), Database(conninfo)
+    client = PostgresClient(conninfo)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # Waited for only shortly: while the database is away the health has to say so.
         opening = asyncio.create_task(client.__aenter__())
         await asyncio.wait({opening}, timeout=_OPEN_SECONDS)
-        async with database:
-            yield
+        yield
         opening.cancel()
         await asyncio.gather(opening, return_exceptions=True)
         await client.__aexit__(None, None, None)
 
     app = FastAPI(title="Anichron", lifespan=lifespan)
-    app.include_router(health_router(client.inspector, LiveWorkers(database)), prefix=_PREFIX)
+    app.include_router(health_router(client.inspector), prefix=_PREFIX)
     return app
 
 

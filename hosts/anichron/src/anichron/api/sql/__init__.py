@@ -1,1 +1,0 @@
-"""The statement about live workers."""

@@ -44,12 +44,13 @@ class Leaving(Handler[P]):
         self._effects = effects
 
     def _steps(self, payload: Timed, run: Run) -> Iterator[None]:
-        """One turn per step until the time is over; says so at the begin, at every step and at the end."""
+        """One turn per step; leaves an effect at the begin, at every step and at the end.
+
+        Steps count, not the time: a process that was frozen goes on where it was.
+        """
         self._effects.leave(run, "begin")
-        until = time.monotonic() + payload.seconds
-        for number in itertools.count(1):
-            if time.monotonic() >= until:
-                break
+        seconds = payload.seconds if run.attempt == 1 or payload.again is None else payload.again
+        for number in range(1, round(seconds / payload.step) + 1):
             run.progress(done=number)
             self._effects.leave(run, "step")
             yield

@@ -28,6 +28,8 @@ class Timed(Payload):
     """Work that takes so many seconds if nobody stops it."""
 
     seconds: float = 60.0
+    again: float | None = None
+    """Seconds of a later attempt; None for as many."""
     step: float = 0.05
     """Seconds between two of its effects."""
 

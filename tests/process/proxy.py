@@ -44,7 +44,7 @@ class Proxy:
         self._links: list[Link] = []
         self._open = threading.Event()
         self._open.set()
-        self._ending = False
+        self._ending = threading.Event()
         self._lock = threading.Lock()
         self._doomed: bytes | None = None
         self._lost = threading.Event()
@@ -82,7 +82,7 @@ class Proxy:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._ending = True
+        self._ending.set()
         self._open.set()
         self._wake_writer.send(b"x")
         self._thread.join()
@@ -93,10 +93,10 @@ class Proxy:
         self._selector.close()
 
     def _run(self) -> None:
-        while not self._ending:
+        while not self._ending.is_set():
             for key, _ in self._selector.select():
                 self._open.wait()
-                if self._ending:
+                if self._ending.is_set():
                     return
                 if key.fileobj is self._listener:
                     self._accept()

@@ -1,6 +1,7 @@
 """A worker that stands still past its lease and wakes up when its item is another's."""
 
 import signal
+from uuid import UUID
 
 import pytest
 
@@ -23,17 +24,26 @@ def assert_lives_on(db: Observer, worker: WorkerProcess, other: WorkerProcess) -
     assert worker.alive()
 
 
+def two_workers(db: Observer, start: Start, **options: object) -> tuple[WorkerProcess, WorkerProcess]:
+    """The first, with these options, is awake; the second is ready and stands still."""
+    first, second = start("w1", **options), start("w2")
+    for name in ("w1", "w2"):
+        db.until("select 1 from treadle.workers where claimed_by like %s", f"{name}#%")
+    second.signal(signal.SIGSTOP)
+    return first, second
+
+
 @pytest.mark.parametrize("successor", ["has finished", "is half way"])
 @pytest.mark.parametrize("manner", [Await, Poll])
 def test_a_worker_that_thaws_past_its_lease_is_fenced_off_and_lives_on(
     db: Observer, start: Start, manner: type[Timed], successor: str
 ) -> None:
     db.run(history.SQL)
-    item = db.enqueue(manner(seconds=2.0))
-    first = start("w1")
+    first, second = two_workers(db, start)
+    item = db.enqueue(manner(again=2.0))
     db.until_effect(item, "step")
-    second = start("w2")
     first.signal(signal.SIGSTOP)
+    second.signal(signal.SIGCONT)
     db.until_effect(item, "step", attempt=2)
     if successor == "has finished":
         db.until_item(item, "finished_at is not null")
@@ -52,35 +62,35 @@ def test_a_worker_that_thaws_past_its_lease_is_fenced_off_and_lives_on(
     assert done == sorted(done)
 
 
-def test_heartbeat_and_progress_of_a_zombie_are_refused_by_the_database(db: Observer, start: Start) -> None:
-    item = db.enqueue(Poll(seconds=3.0))
-    # By its own clock the first worker has its item for long: only the database can refuse it.
-    first = start("w1", lease=30.0, heartbeat=2.0)
+def taken_over_early(
+    db: Observer, item: UUID, first: WorkerProcess, second: WorkerProcess
+) -> None:
+    """The item goes to the second although by its own clock the first still has it: only the database can refuse."""
     db.until_effect(item, "step")
-    second = start("w2")
-    db.until("select 1 from treadle.workers where claimed_by like 'w2#%'")
     first.signal(signal.SIGSTOP)
     db.run("update treadle.work_items set lease_until = clock_timestamp() where id = %s", item)
+    second.signal(signal.SIGCONT)
     db.until_effect(item, "step", attempt=2)
     first.signal(signal.SIGCONT)
+
+
+def test_heartbeat_and_progress_of_a_zombie_are_refused_by_the_database(db: Observer, start: Start) -> None:
+    first, second = two_workers(db, start, lease=30.0, heartbeat=1.0)
+    item = db.enqueue(Poll(again=3.0))
+    taken_over_early(db, item, first, second)
     db.until_effect(item, "told StopReason.FENCED")
     first.until_said("fenced off: the item is no longer ours")
     ended = db.until_item(item, "finished_at is not null")
     assert (ended["status"], ended["attempt"], ended["stalls"]) == ("succeeded", 2, 1)
+    assert ended["claimed_by"].startswith("w2#")
     assert db.events(item) == ["1 stalled", "1 refused"]
     assert_lives_on(db, first, second)
 
 
 def test_the_finish_of_a_zombie_is_refused_by_the_database(db: Observer, start: Start) -> None:
-    item = db.enqueue(Poll(seconds=3.0))
-    first = start("w1", lease=60.0, heartbeat=20.0)
-    db.until_effect(item, "step")
-    second = start("w2")
-    db.until("select 1 from treadle.workers where claimed_by like 'w2#%'")
-    first.signal(signal.SIGSTOP)
-    db.run("update treadle.work_items set lease_until = clock_timestamp() where id = %s", item)
-    db.until_effect(item, "step", attempt=2)
-    first.signal(signal.SIGCONT)
+    first, second = two_workers(db, start, lease=90.0, heartbeat=30.0)
+    item = db.enqueue(Poll(seconds=2.0, again=4.0))
+    taken_over_early(db, item, first, second)
     db.until_effect(item, "end", attempt=1)
     first.until_said("fenced off: the store refused its end")
     ended = db.until_item(item, "finished_at is not null")

@@ -6,7 +6,7 @@ whose item no longer runs, affects no row and says so in its answer: the holder 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
@@ -100,3 +100,5 @@ class LastWill:
 
     arguments: Sequence[str]
     environment: dict[str, str]
+    prepare: Callable[[], LastWill] | None = None
+    """Makes a better will at the last moment, such as one that is carried out faster; it may block or raise."""

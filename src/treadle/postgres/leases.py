@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import sys
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Final
 from uuid import UUID
 
@@ -23,9 +19,9 @@ from treadle.domain.outcome import Cancelled, Failed, Outcome, Succeeded
 from treadle.domain.status import Status
 from treadle.ports.lease import Beat, Finished, LastWill, Released
 from treadle.postgres.bound import Bound
-from treadle.postgres import last_will
 from treadle.postgres.database import Busy, Database
 from treadle.postgres.statements import statement
+from treadle.postgres.testament import Testament
 
 logger = logging.getLogger("treadle.postgres")
 
@@ -173,12 +169,7 @@ class PostgresLeases:
             return await cursor.fetchone()
 
     def last_will(self, leases: Sequence[Lease]) -> LastWill:
-        held = [
-            {**_held(lease), **_progress(Progress()), "id": str(lease.item_id), "claimed_by": None}
-            for lease in leases
-        ]
-        environment = {**os.environ, "TREADLE_LAST_WILL": json.dumps({"conninfo": self._conninfo, "held": held})}
-        return LastWill([sys.executable, str(Path(last_will.__file__))], environment)
+        return Testament(self._conninfo, leases).will()
 
 
 def _claimant(claimant: Claimant) -> dict[str, object]:

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
@@ -15,8 +16,8 @@ from typing import Final, NoReturn
 from treadle.ports.lease import LastWill
 from treadle.worker.journal import note
 
-TIDY_SECONDS: Final = 0.3
-"""What hooks, children and buffers may take before the process goes without them."""
+STEP_SECONDS: Final = 0.25
+"""What hooks, children and buffers may take, and the preparation of the will, before it goes without them."""
 
 
 class Departure:
@@ -32,23 +33,28 @@ class Departure:
         With a *will* the process becomes that program: at this moment every thread is gone, and only
         then are the items released. The exit code is then the program's, else 0.
         """
-        self._tidy()
-        if will is not None:
+        until = time.monotonic() + limit
+        # Blocked first: an impatient third signal must not cost the release. Masks outlive execve.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+        self._briefly(self._end_everything)
+        if will is None:
+            os._exit(0)
+        better: list[LastWill] = []
+        if (prepare := will.prepare) is not None:
+            self._briefly(lambda: better.append(prepare()))
+        for last in (*better, will):
             # Counts on through execve and ends the new program when its database does not answer.
-            signal.setitimer(signal.ITIMER_REAL, max(0.1, limit - TIDY_SECONDS))
-            # An impatient third signal must not cost the release. Masks outlive execve, handlers do not.
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+            signal.setitimer(signal.ITIMER_REAL, max(0.1, until - time.monotonic()))
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
             with contextlib.suppress(OSError):
-                os.execve(will.arguments[0], list(will.arguments), will.environment)  # noqa: S606 - no shell
-            os._exit(1)
-        os._exit(0)
+                os.execve(last.arguments[0], list(last.arguments), last.environment)  # noqa: S606 - no shell
+        os._exit(1)
 
-    def _tidy(self) -> None:
+    def _briefly(self, step: Callable[[], object]) -> None:
         # In a thread of its own: a hook may hang, and a handler may hold the log's lock for ever.
-        thread = threading.Thread(target=self._end_everything, daemon=True, name="treadle-tidy")
+        thread = threading.Thread(target=_logged, args=(step,), daemon=True, name="treadle-departure")
         thread.start()
-        thread.join(TIDY_SECONDS)
+        thread.join(STEP_SECONDS)
 
     def _end_everything(self) -> None:
         for hook in self._on_exit:
@@ -64,6 +70,13 @@ class Departure:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()
+
+
+def _logged(step: Callable[[], object]) -> None:
+    try:
+        step()
+    except Exception as error:  # noqa: BLE001 - the process leaves all the same
+        note("departure_failed", f"while leaving: {type(error).__name__}: {error}", level=logging.WARNING)
 
 
 def descendants() -> list[int]:

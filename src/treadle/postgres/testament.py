@@ -1,0 +1,77 @@
+"""The last will of a worker, written while it still lives."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.sql import Literal
+
+from treadle.domain.item import Lease
+from treadle.ports.lease import LastWill
+from treadle.postgres import last_will
+from treadle.postgres.statements import statement
+
+TRANSACTION: Final = "rollback; begin isolation level read committed; set local lock_timeout = 400;\n{}\n; commit"
+"""What a will does in one go; a failed transaction before it is still open then."""
+
+
+class Testament:
+    """Releases *leases* in whole transactions, on a connection that outlives the program."""
+
+    def __init__(self, conninfo: str, leases: Sequence[Lease]) -> None:
+        self._conninfo = conninfo
+        self._leases = leases
+        self._connection: psycopg.Connection | None = None
+
+    def will(self) -> LastWill:
+        """The program to become."""
+        text = json.dumps({"conninfo": self._conninfo, "acts": [_act(lease) for lease in self._leases]})
+        return LastWill(
+            arguments=[sys.executable, str(Path(last_will.__file__))],
+            environment={**os.environ, last_will.VARIABLE: text},
+            prepare=self._prepare,
+        )
+
+    def _prepare(self) -> LastWill:
+        will = self.will()
+        if conninfo_to_dict(self._conninfo).get("gssencmode") == "require":
+            return will
+        # Kept, or its destructor would sign off.
+        self._connection = psycopg.connect(make_conninfo(self._conninfo, gssencmode="disable"), autocommit=True)
+        if self._connection.pgconn.ssl_in_use:
+            return will
+        descriptor = os.dup(self._connection.fileno())
+        os.set_inheritable(descriptor, True)
+        # The driver is not needed then, and looking for packages takes time.
+        python, *rest = will.arguments
+        return LastWill(
+            arguments=[python, "-I", "-S", *rest],
+            environment={**will.environment, last_will.SOCKET_VARIABLE: str(descriptor)},
+        )
+
+
+def _act(lease: Lease) -> dict[str, str]:
+    values = {
+        "id": lease.item_id,
+        "attempt": lease.attempt,
+        "stalls": lease.stalls,
+        "dedup_key": lease.dedup_key,
+        "claimed_by": None,
+        **dict.fromkeys(("done", "total", "note", "now")),
+        "expired": False,
+        "stall": 0,
+    }
+    literals = {name: Literal(value).as_string(None) for name, value in values.items()}
+    return {
+        "item": str(lease.item_id),
+        "release": TRANSACTION.format(statement("release") % literals),
+        "merge": TRANSACTION.format(statement("merge_into_twin") % literals),
+    }
+

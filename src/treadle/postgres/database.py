@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -52,6 +53,7 @@ class Database:
             timeout=seconds,
             reconnect_timeout=max(seconds, 5.0),
             configure=self._configure,
+            check=_refuse_dead,
             open=False,
         )
 
@@ -127,7 +129,8 @@ class Database:
             await connection.execute(
                 "select set_config('statement_timeout', %(ms)s, false),"
                 " set_config('default_transaction_isolation', 'read committed', false),"
-                " set_config('plan_cache_mode', 'force_generic_plan', false)",
+                " set_config('plan_cache_mode', 'force_generic_plan', false),"
+                " set_config('datestyle', 'ISO', false)",
                 {"ms": milliseconds},
             )
         else:
@@ -160,6 +163,14 @@ class _UtcLoader(TimestamptzLoader):
 
     def load(self, data: Buffer) -> datetime:
         return super().load(data).astimezone(UTC)
+
+
+async def _refuse_dead(connection: Connection) -> None:
+    """Raise if the server has said goodbye on an idle connection; costs a round trip only when it said anything."""
+    idle = select.poll()
+    idle.register(connection.fileno(), select.POLLIN)
+    if idle.poll(0):
+        await connection.execute("select")
 
 
 async def _scalar(connection: Connection, query: LiteralString) -> object:

@@ -4,3 +4,4 @@ grant select on all tables in schema treadle to :"api_role", :"worker_role";
 grant insert (kind, payload, scope_id, dedup_key, requested_by) on treadle.work_items to :"api_role";
 grant execute on function treadle.hold_queued_twin(text), treadle.cancel_work_item(uuid) to :"api_role", :"worker_role";
 grant insert, update, delete on treadle.work_items, treadle.item_events, treadle.workers, treadle.tombstones to :"worker_role";
+grant execute on function treadle.cancel_work_item(uuid, timestamptz) to :"worker_role";

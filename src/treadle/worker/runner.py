@@ -29,7 +29,8 @@ class Execution:
         self._host = host
         self._name = f"treadle-{run.item_id}-{run.attempt}"
         self._control = asyncio.get_running_loop()
-        self._task: asyncio.Task[object] | None = None
+        self._task: asyncio.Task[Ending] | None = None
+        self._thread: threading.Thread | None = None
         self.ended: asyncio.Future[Ending] = self._control.create_future()
 
     def start(self) -> None:
@@ -37,7 +38,8 @@ class Execution:
         if inspect.iscoroutinefunction(self._handler.run):
             self._host.call(lambda: self._begin(self._async_call))
         else:
-            threading.Thread(target=self._plain_call, name=self._name, daemon=True).start()
+            self._thread = threading.Thread(target=self._plain_call, name=self._name, daemon=True)
+            self._thread.start()
 
     def cancel(self) -> None:
         """Cancel an async handler at its next await; a plain one polls its run, which has been told."""
@@ -83,6 +85,8 @@ class Execution:
             self._control.call_soon_threadsafe(self._set_ended, ending)
 
     def _set_ended(self, ending: Ending) -> None:
+        if self._thread is not None:
+            self._thread.join()  # delivering was its last act; no thread of ours outlives the worker
         if not self.ended.done():
             self.ended.set_result(ending)
 

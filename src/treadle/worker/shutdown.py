@@ -16,8 +16,8 @@ from typing import Final, NoReturn
 from treadle.ports.lease import LastWill
 from treadle.worker.journal import note
 
-STEP_SECONDS: Final = 0.25
-"""What hooks, children and buffers may take, and the preparation of the will, before it goes without them."""
+STEP_SECONDS: Final = 0.2
+"""What hooks, buffers and the preparation of the will may take each, before it goes without them."""
 
 
 class Departure:
@@ -36,7 +36,11 @@ class Departure:
         until = time.monotonic() + limit
         # Blocked first: an impatient third signal must not cost the release. Masks outlive execve.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
-        self._briefly(self._end_everything)
+        self._briefly(self._call_hooks)
+        for pid in descendants():  # whatever became of the hooks
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        self._briefly(_flush)
         if will is None:
             os._exit(0)
         better: list[LastWill] = []
@@ -56,20 +60,20 @@ class Departure:
         thread.start()
         thread.join(STEP_SECONDS)
 
-    def _end_everything(self) -> None:
+    def _call_hooks(self) -> None:
         for hook in self._on_exit:
             try:
                 hook()
             except BaseException as error:  # noqa: BLE001 - the process leaves all the same
                 note("hook_failed", "an exit hook raised", level=logging.ERROR, error=error)
-        for pid in descendants():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        for handler in logging.getLogger().handlers + logging.getLogger("treadle").handlers:
-            handler.flush()
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError):
-                stream.flush()
+
+
+def _flush() -> None:
+    for handler in logging.getLogger().handlers + logging.getLogger("treadle").handlers:
+        handler.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
 
 
 def _logged(step: Callable[[], object]) -> None:

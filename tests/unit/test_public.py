@@ -1,0 +1,19 @@
+"""What ``import treadle`` gives."""
+
+import subprocess
+import sys
+
+import treadle
+
+
+def test_all_names_are_there_and_sorted() -> None:
+    assert treadle.__all__ == sorted(treadle.__all__)
+    for name in treadle.__all__:
+        assert getattr(treadle, name).__module__.startswith("treadle.")
+
+
+def test_importing_it_needs_no_driver_and_no_web_framework() -> None:
+    heavy = "{'psycopg', 'psycopg_pool', 'fastapi', 'starlette', 'typer', 'rich'}"
+    program = f"import sys, treadle; sys.exit(repr({heavy} & set(sys.modules)) if {heavy} & set(sys.modules) else 0)"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")

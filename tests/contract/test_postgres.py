@@ -42,6 +42,8 @@ class PostgresHarness:
 
 
 class TestPostgresStore(StoreContract):
+    examples = 15
+
     @pytest.fixture
     def harness(self, dsn: str) -> StoreHarness:
         return PostgresHarness(dsn)

@@ -65,7 +65,9 @@ class MemoryLeases:
 
     async def recover(self, *, stall_limit: int) -> Sequence[Released]:
         with self._table.moment() as now:
-            expired = [row for row in self._running() if row.lease_until is not None and row.lease_until < now]
+            expired = [
+                row for row in self._running() if row.lease_until is not None and row.lease_until < now
+            ]
             return [self._stall(row, stall_limit, now) for row in expired]
 
     async def release_strays(
@@ -82,7 +84,7 @@ class MemoryLeases:
             ]
             return [self._release(row, now) for row in strays]
 
-    def last_will(self, leases: Sequence[Lease]) -> LastWill | None:
+    def last_will(self, leases: Sequence[Lease]) -> LastWill | None:  # noqa: ARG002 - the port's
         """None: the data ends with the process."""
         return None
 
@@ -139,6 +141,7 @@ class MemoryLeases:
             row.move(Status.CANCELLED, verb, now)
             row.superseded_by = twin.id
             twin.stalls = max(twin.stalls, row.stalls)
+            twin.updated_at = now
             self._table.record(Exceptional.SUPERSEDED, row, now, detail=str(twin.id))
         else:
             row.move(Status.QUEUED, verb, now)

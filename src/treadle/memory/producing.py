@@ -16,12 +16,13 @@ from treadle.memory.table import Table
 
 
 class MemoryQueue:
-    """``ports.enqueue.Enqueue`` in memory."""
+    """``ports.enqueue.EnqueueIn`` in memory, for callers with connections of any type."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
 
-    async def enqueue(self, item: NewItem) -> Queued:
+    async def enqueue(self, item: NewItem, *, connection: object = None) -> Queued:  # noqa: ARG002 - the port's
+        """As the port says, but at once: memory knows nothing of the transaction on *connection*."""
         with self._table.moment() as now:
             twin = self._table.twin(item.dedup_key)
             if twin is None:

@@ -14,8 +14,7 @@ from treadle.domain.item import NewItem
 from treadle.domain.status import Status
 from treadle.errors import UnknownScope
 from treadle.memory.row import Row
-from treadle.ports.inspect import ItemEvent
-from treadle.ports.inspect import WorkerInfo
+from treadle.ports.inspect import ItemEvent, WorkerInfo
 
 _RANDOM_BITS = 74
 
@@ -41,7 +40,7 @@ class Table:
         """One step that nobody else sees halfway, with the one instant at which it happens."""
         with self._lock:
             override = self._clock() if self._clock else None
-            yield override or datetime.now(UTC)
+            yield (override or datetime.now(UTC)).astimezone(UTC)
 
     def add_scope(self, scope_id: UUID) -> None:
         with self._lock:
@@ -78,7 +77,13 @@ class Table:
         return [row for row in self.rows.values() if row.dedup_key == dedup_key]
 
     def record(
-        self, event: Exceptional, row: Row, now: datetime, *, attempt: int | None = None, detail: str | None = None
+        self,
+        event: Exceptional,
+        row: Row,
+        now: datetime,
+        *,
+        attempt: int | None = None,
+        detail: str | None = None,
     ) -> None:
         """Add to the item's events; *attempt* is the row's unless given."""
         number = row.attempt if attempt is None else attempt

@@ -10,7 +10,16 @@ pytest.register_assert_rewrite(
     *(
         f"{__name__}.{part}"
         for part in (
-            "harness", "asking", "claiming", "holding", "ending", "returning", "upkeep", "scopes", "reading", "random"
+            "harness",
+            "asking",
+            "claiming",
+            "holding",
+            "ending",
+            "returning",
+            "upkeep",
+            "scopes",
+            "reading",
+            "interleaving",
         )
     )
 )
@@ -20,6 +29,7 @@ from treadle.testing.contract.claiming import ClaimingContract  # noqa: E402
 from treadle.testing.contract.ending import CancellingContract, FinishingContract  # noqa: E402
 from treadle.testing.contract.harness import StoreHarness  # noqa: E402
 from treadle.testing.contract.holding import HoldingContract  # noqa: E402
+from treadle.testing.contract.interleaving import InterleavingContract  # noqa: E402
 from treadle.testing.contract.reading import PresenceContract, ReadingContract  # noqa: E402
 from treadle.testing.contract.returning import RecoveryContract, ReleaseContract, TwinContract  # noqa: E402
 from treadle.testing.contract.scopes import ScopeContract  # noqa: E402
@@ -42,5 +52,6 @@ class StoreContract(
     ScopeContract,
     ReadingContract,
     PresenceContract,
+    InterleavingContract,
 ):
     """All parts of the contract."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import timedelta, timezone
 from uuid import UUID, uuid4
 
 import pytest
@@ -45,10 +45,20 @@ class AskingContract(Contract):
         queued = await store.queue.enqueue(request(ALPHA, {"n": 1}, scope_id=scope, key="k", by="ada"))
         item = await look(store, queued.id)
         assert queued.coalesced is False
-        assert (item.status, item.kind, item.scope_id, item.requested_by) == (Status.QUEUED, ALPHA, scope, "ada")
+        assert (item.status, item.kind, item.scope_id, item.requested_by) == (
+            Status.QUEUED,
+            ALPHA,
+            scope,
+            "ada",
+        )
         assert (item.requested_at, item.updated_at) == (clock.now, clock.now)
         assert (item.attempt, item.stalls) == (0, 0)
-        assert (item.claimed_by, item.started_at, item.lease_until, item.finished_at) == (None, None, None, None)
+        assert (item.claimed_by, item.started_at, item.lease_until, item.finished_at) == (
+            None,
+            None,
+            None,
+            None,
+        )
         assert (item.cancel_requested_at, item.superseded_by) == (None, None)
         assert (item.progress_done, item.progress_total, item.progress_note) == (None, None, None)
         assert (item.result, item.error, item.partial) == (None, None, False)
@@ -93,7 +103,9 @@ class AskingContract(Contract):
     async def test_different_keys_do_not_coalesce(self, store: Store) -> None:
         assert await put(store, request(key="k")) != await put(store, request(key="K"))
 
-    async def test_payloads_are_equal_when_their_json_is_whatever_the_order_of_keys(self, store: Store) -> None:
+    async def test_payloads_are_equal_when_their_json_is_whatever_the_order_of_keys(
+        self, store: Store
+    ) -> None:
         first = await store.queue.enqueue(_keyed('{"a": 1, "b": {"x": [1, 2], "y": null}}'))
         second = await store.queue.enqueue(_keyed('{"b":{"y":null,"x":[1,2]},"a":1}'))
         assert (second.id, second.coalesced) == (first.id, True)
@@ -125,7 +137,9 @@ class AskingContract(Contract):
             await store.queue.enqueue(request(BETA, key="k"))
         assert conflict.value.item_id == waiting
 
-    async def test_a_queued_key_of_another_scope_is_a_conflict(self, harness: StoreHarness, store: Store) -> None:
+    async def test_a_queued_key_of_another_scope_is_a_conflict(
+        self, harness: StoreHarness, store: Store
+    ) -> None:
         here, there = uuid4(), uuid4()
         harness.add_scope(here)
         harness.add_scope(there)
@@ -141,7 +155,9 @@ class AskingContract(Contract):
         assert await put(store, request(payload={"n": 2}, key="k")) != running.item_id
         assert (await look(store, running.item_id)).status is Status.RUNNING
 
-    async def test_a_key_that_came_back_to_the_queue_coalesces_again(self, store: Store, clock: FixedClock) -> None:
+    async def test_a_key_that_came_back_to_the_queue_coalesces_again(
+        self, store: Store, clock: FixedClock
+    ) -> None:
         lease = await started(store, request(key="k"))
         await expire(store, clock)
         again = await store.queue.enqueue(request(key="k"))
@@ -180,6 +196,7 @@ class AskingContract(Contract):
     async def test_times_are_aware_and_utc_whatever_zone_the_clock_has(
         self, store: Store, clock: FixedClock
     ) -> None:
+        clock.now = clock.now.astimezone(timezone(timedelta(hours=5, minutes=30)))
         lease = await started(store)
         await store.cancels.cancel(lease.item_id)
         item = await look(store, lease.item_id)

@@ -127,7 +127,7 @@ class ClaimingContract(Contract):
         assert (await take(store, claimant(kinds=[BETA], scopes=[]))).item_id == mine
 
     async def test_an_item_asked_for_before_the_last_claimed_one_is_still_found(
-        self, harness: StoreHarness, store: Store, clock: FixedClock
+        self, store: Store, clock: FixedClock
     ) -> None:
         late = await started(store)
         clock.advance(SECOND)

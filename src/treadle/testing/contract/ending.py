@@ -49,7 +49,12 @@ class FinishingContract(Contract):
         answer = await store.leases.finish(lease, Succeeded(SUMMARY), NO_PROGRESS)
         item = await look(store, lease.item_id)
         assert answer == Finished(accepted=True)
-        assert (item.status, item.result, item.error, item.partial) == (Status.SUCCEEDED, SUMMARY, None, False)
+        assert (item.status, item.result, item.error, item.partial) == (
+            Status.SUCCEEDED,
+            SUMMARY,
+            None,
+            False,
+        )
         assert (item.finished_at, item.updated_at, item.lease_until) == (clock.now, clock.now, None)
         assert (item.attempt, item.claimed_by, item.started_at) == (1, "one@test", clock.now - SECOND)
 
@@ -57,7 +62,12 @@ class FinishingContract(Contract):
         lease = await started(store)
         assert (await store.leases.finish(lease, Failed("it broke"), NO_PROGRESS)).accepted
         item = await look(store, lease.item_id)
-        assert (item.status, item.error, item.result, item.partial) == (Status.FAILED, "it broke", None, False)
+        assert (item.status, item.error, item.result, item.partial) == (
+            Status.FAILED,
+            "it broke",
+            None,
+            False,
+        )
         assert (item.finished_at, item.claimed_by) == (clock.now, "one@test")
 
     async def test_a_cancelled_items_result_is_partial(self, store: Store, clock: FixedClock) -> None:
@@ -80,7 +90,9 @@ class FinishingContract(Contract):
         stored = (await look(store, lease.item_id)).result
         assert (stored, type(stored)) == (result, type(result))
 
-    async def test_errors_that_cannot_be_stored_are_cleaned_and_cut_and_end_the_item(self, store: Store) -> None:
+    async def test_errors_that_cannot_be_stored_are_cleaned_and_cut_and_end_the_item(
+        self, store: Store
+    ) -> None:
         lease = await started(store)
         error = "a\x00b\ud800c" + "x" * 1_000_000
         assert (await store.leases.finish(lease, Failed(error), NO_PROGRESS)).accepted
@@ -97,11 +109,15 @@ class FinishingContract(Contract):
         await store.leases.finish(lease, outcome, NO_PROGRESS)
         before = await look(store, lease.item_id)
         clock.advance(SECOND)
-        assert await store.leases.finish(lease, Succeeded("again"), Progress(done=1)) == Finished(accepted=False)
+        assert await store.leases.finish(lease, Succeeded("again"), Progress(done=1)) == Finished(
+            accepted=False
+        )
         assert await store.leases.release(lease, Progress(done=1)) is None
         assert await look(store, lease.item_id) == before
 
-    async def test_a_finished_item_is_never_claimed_or_recovered(self, store: Store, clock: FixedClock) -> None:
+    async def test_a_finished_item_is_never_claimed_or_recovered(
+        self, store: Store, clock: FixedClock
+    ) -> None:
         lease = await started(store)
         await store.leases.finish(lease, Failed("no"), NO_PROGRESS)
         clock.advance(LEASE * 2)
@@ -111,7 +127,8 @@ class FinishingContract(Contract):
     async def test_a_finish_of_two_at_once_is_accepted_once(self, store: Store, other: Store) -> None:
         lease = await started(store)
         answers = await asyncio.gather(
-            store.leases.finish(lease, Succeeded(), NO_PROGRESS), other.leases.finish(lease, Failed("no"), NO_PROGRESS)
+            store.leases.finish(lease, Succeeded(), NO_PROGRESS),
+            other.leases.finish(lease, Failed("no"), NO_PROGRESS),
         )
         assert sorted(answer.accepted for answer in answers) == [False, True]
 
@@ -133,7 +150,9 @@ class FinishingContract(Contract):
 
     async def test_a_finish_that_finds_nothing_to_claim_is_still_accepted(self, store: Store) -> None:
         lease = await started(store)
-        assert await store.leases.finish(lease, Succeeded(), NO_PROGRESS, claimant()) == Finished(accepted=True)
+        assert await store.leases.finish(lease, Succeeded(), NO_PROGRESS, claimant()) == Finished(
+            accepted=True
+        )
         assert (await look(store, lease.item_id)).status is Status.SUCCEEDED
 
     async def test_a_finish_without_claimant_claims_nothing(self, store: Store) -> None:
@@ -145,7 +164,9 @@ class FinishingContract(Contract):
     async def test_a_refused_finish_claims_nothing(self, store: Store, clock: FixedClock) -> None:
         zombie, _ = await reclaimed(store, clock)
         waiting = await put(store)
-        assert await store.leases.finish(zombie, Succeeded(), NO_PROGRESS, claimant()) == Finished(accepted=False)
+        assert await store.leases.finish(zombie, Succeeded(), NO_PROGRESS, claimant()) == Finished(
+            accepted=False
+        )
         item = await look(store, waiting)
         assert (item.status, item.attempt) == (Status.QUEUED, 0)
 
@@ -183,10 +204,14 @@ class CancellingContract(Contract):
         assert (item.attempt, item.result, item.error) == (0, None, None)
         assert await store.leases.claim(claimant()) is None
 
-    async def test_a_running_item_goes_on_and_carries_the_request(self, store: Store, clock: FixedClock) -> None:
+    async def test_a_running_item_goes_on_and_carries_the_request(
+        self, store: Store, clock: FixedClock
+    ) -> None:
         lease = await started(store)
         clock.advance(SECOND)
-        assert await store.cancels.cancel(lease.item_id) == CancelAnswer(Cancellation.REQUESTED, Status.RUNNING)
+        assert await store.cancels.cancel(lease.item_id) == CancelAnswer(
+            Cancellation.REQUESTED, Status.RUNNING
+        )
         item = await look(store, lease.item_id)
         assert (item.status, item.cancel_requested_at, item.finished_at) == (Status.RUNNING, clock.now, None)
         assert item.lease_until == clock.now - SECOND + LEASE
@@ -205,7 +230,9 @@ class CancellingContract(Contract):
         assert (await store.leases.finish(lease, Cancelled({"n": 1}), NO_PROGRESS)).accepted
         assert (await look(store, lease.item_id)).partial
 
-    async def test_a_handler_that_ends_before_the_request_reached_it_has_succeeded(self, store: Store) -> None:
+    async def test_a_handler_that_ends_before_the_request_reached_it_has_succeeded(
+        self, store: Store
+    ) -> None:
         lease = await started(store)
         await store.cancels.cancel(lease.item_id)
         assert (await store.leases.finish(lease, Succeeded(), NO_PROGRESS)).accepted
@@ -218,7 +245,9 @@ class CancellingContract(Contract):
         await store.cancels.cancel(lease.item_id)
         asked_at = clock.now
         clock.advance(SECOND)
-        assert await store.cancels.cancel(lease.item_id) == CancelAnswer(Cancellation.REQUESTED, Status.RUNNING)
+        assert await store.cancels.cancel(lease.item_id) == CancelAnswer(
+            Cancellation.REQUESTED, Status.RUNNING
+        )
         assert (await look(store, lease.item_id)).cancel_requested_at == asked_at
 
     async def test_a_second_cancel_of_a_queued_item_finds_it_finished(
@@ -232,7 +261,9 @@ class CancellingContract(Contract):
         assert await look(store, item_id) == before
 
     @pytest.mark.parametrize("outcome", [Succeeded(), Failed("no"), Cancelled()])
-    async def test_a_finished_item_does_not_change(self, store: Store, clock: FixedClock, outcome: Outcome) -> None:
+    async def test_a_finished_item_does_not_change(
+        self, store: Store, clock: FixedClock, outcome: Outcome
+    ) -> None:
         lease = await started(store)
         await store.leases.finish(lease, outcome, NO_PROGRESS)
         before = await look(store, lease.item_id)
@@ -248,7 +279,9 @@ class CancellingContract(Contract):
     ) -> None:
         for _ in range(10):
             item_id = await put(store)
-            answer, lease = await asyncio.gather(other.cancels.cancel(item_id), store.leases.claim(claimant()))
+            answer, lease = await asyncio.gather(
+                other.cancels.cancel(item_id), store.leases.claim(claimant())
+            )
             if lease is None:
                 assert answer.cancellation is Cancellation.CANCELLED
             else:

@@ -42,7 +42,9 @@ class HoldingContract(Contract):
         assert (item.lease_until, item.updated_at) == (clock.now + timedelta(seconds=7), clock.now)
         assert (item.status, item.attempt, item.started_at) == (Status.RUNNING, 1, clock.now - SECOND)
 
-    async def test_a_lease_that_is_extended_in_time_never_runs_out(self, store: Store, clock: FixedClock) -> None:
+    async def test_a_lease_that_is_extended_in_time_never_runs_out(
+        self, store: Store, clock: FixedClock
+    ) -> None:
         lease = await started(store)
         for _ in range(10):
             clock.advance(LEASE - SECOND)
@@ -152,7 +154,9 @@ class HoldingContract(Contract):
         assert await store.leases.release(lease, FULL) is None
         assert await look(store, lease.item_id) == before
 
-    async def test_a_holder_whose_item_failed_by_stalls_is_refused(self, store: Store, clock: FixedClock) -> None:
+    async def test_a_holder_whose_item_failed_by_stalls_is_refused(
+        self, store: Store, clock: FixedClock
+    ) -> None:
         lease = await started(store)
         await expire(store, clock, limit=1)
         before = await look(store, lease.item_id)

@@ -40,7 +40,9 @@ from treadle.testing.contract.harness import (
 class RecoveryContract(Contract):
     """Leases run out by the store's clock, and what then becomes of their items."""
 
-    async def test_a_lease_runs_out_exactly_when_its_time_is_over(self, store: Store, clock: FixedClock) -> None:
+    async def test_a_lease_runs_out_exactly_when_its_time_is_over(
+        self, store: Store, clock: FixedClock
+    ) -> None:
         lease = await started(store, request(BETA), claimant(lease=timedelta(seconds=7)))
         clock.advance(timedelta(seconds=7) - INSTANT)
         assert await store.leases.recover(stall_limit=3) == []
@@ -48,7 +50,9 @@ class RecoveryContract(Contract):
         assert await store.leases.recover(stall_limit=3) == [Released(lease.item_id, BETA, Status.QUEUED)]
         assert await store.leases.recover(stall_limit=3) == []
 
-    async def test_a_recovered_item_waits_again_with_one_more_stall(self, store: Store, clock: FixedClock) -> None:
+    async def test_a_recovered_item_waits_again_with_one_more_stall(
+        self, store: Store, clock: FixedClock
+    ) -> None:
         lease = await started(store)
         await expire(store, clock)
         item = await look(store, lease.item_id)
@@ -60,7 +64,9 @@ class RecoveryContract(Contract):
         again = await take(store)
         assert (again.item_id, again.attempt, again.stalls) == (lease.item_id, 2, 1)
 
-    async def test_at_the_stall_limit_the_item_fails_and_says_so(self, store: Store, clock: FixedClock) -> None:
+    async def test_at_the_stall_limit_the_item_fails_and_says_so(
+        self, store: Store, clock: FixedClock
+    ) -> None:
         item_id = await put(store)
         for stalls in (1, 2):
             await take(store)
@@ -102,8 +108,12 @@ class RecoveryContract(Contract):
     ) -> None:
         leases = [await started(store, request(key=key)) for key in ("a", "b", None, None)]
         clock.advance(LEASE + INSTANT)
-        swept = await asyncio.gather(*(who.leases.recover(stall_limit=3) for who in (store, other, store, other)))
-        assert sorted(one.item_id for sweep in swept for one in sweep) == sorted(one.item_id for one in leases)
+        swept = await asyncio.gather(
+            *(who.leases.recover(stall_limit=3) for who in (store, other, store, other))
+        )
+        assert sorted(one.item_id for sweep in swept for one in sweep) == sorted(
+            one.item_id for one in leases
+        )
         assert {(await look(store, lease.item_id)).stalls for lease in leases} == {1}
 
     async def test_a_pending_cancel_ends_an_expired_item(self, store: Store, clock: FixedClock) -> None:
@@ -111,7 +121,9 @@ class RecoveryContract(Contract):
             lease = await started(store, request(key=key))
             await store.cancels.cancel(lease.item_id)
             clock.advance(LEASE + INSTANT)
-            assert await store.leases.recover(stall_limit=3) == [Released(lease.item_id, ALPHA, Status.CANCELLED)]
+            assert await store.leases.recover(stall_limit=3) == [
+                Released(lease.item_id, ALPHA, Status.CANCELLED)
+            ]
             item = await look(store, lease.item_id)
             assert (item.status, item.finished_at, item.error) == (Status.CANCELLED, clock.now, None)
             assert await store.leases.claim(claimant()) is None
@@ -204,7 +216,9 @@ class ReleaseContract(Contract):
         released = await store.leases.release_strays("one@test", [], older_than=timedelta(seconds=5))
         assert [one.item_id for one in released] == [lease.item_id]
 
-    async def test_a_stray_with_a_pending_cancel_ends_cancelled(self, store: Store, clock: FixedClock) -> None:
+    async def test_a_stray_with_a_pending_cancel_ends_cancelled(
+        self, store: Store, clock: FixedClock
+    ) -> None:
         lease = await started(store)
         await store.cancels.cancel(lease.item_id)
         clock.advance(SECOND)
@@ -215,7 +229,9 @@ class ReleaseContract(Contract):
 class TwinContract(Contract):
     """An item on its way back to the queue may meet a queued one with its dedup key."""
 
-    async def test_an_expired_item_is_superseded_by_its_queued_twin(self, store: Store, clock: FixedClock) -> None:
+    async def test_an_expired_item_is_superseded_by_its_queued_twin(
+        self, store: Store, clock: FixedClock
+    ) -> None:
         lease, twin = await _with_twin(store)
         clock.advance(LEASE + INSTANT)
         assert await store.leases.recover(stall_limit=3) == [
@@ -228,7 +244,9 @@ class TwinContract(Contract):
         assert ((await look(store, twin)).status, (await look(store, twin)).stalls) == (Status.QUEUED, 1)
         assert (await take(store)).item_id == twin
 
-    async def test_a_released_item_is_superseded_by_its_queued_twin(self, store: Store, clock: FixedClock) -> None:
+    async def test_a_released_item_is_superseded_by_its_queued_twin(
+        self, store: Store, clock: FixedClock
+    ) -> None:
         lease, twin = await _with_twin(store)
         await store.leases.heartbeat(lease, Progress(done=1, total=9, note="one"), LEASE)
         released = await store.leases.release(lease, Progress(done=2))
@@ -245,7 +263,9 @@ class TwinContract(Contract):
         released = await store.leases.release_strays("one@test", [], older_than=timedelta(0))
         assert released == [Released(lease.item_id, ALPHA, Status.CANCELLED, twin)]
 
-    async def test_the_twin_takes_over_the_greater_count_of_stalls(self, store: Store, clock: FixedClock) -> None:
+    async def test_the_twin_takes_over_the_greater_count_of_stalls(
+        self, store: Store, clock: FixedClock
+    ) -> None:
         item_id = await put(store, request(key="k"))
         for _ in range(2):
             await take(store)
@@ -256,7 +276,9 @@ class TwinContract(Contract):
         assert (await look(store, item_id)).superseded_by == twin
         assert (await look(store, twin)).stalls == 2
 
-    async def test_a_twin_with_more_stalls_of_its_own_keeps_them(self, store: Store, clock: FixedClock) -> None:
+    async def test_a_twin_with_more_stalls_of_its_own_keeps_them(
+        self, store: Store, clock: FixedClock
+    ) -> None:
         await put(store, request(key="k"))
         for _ in range(2):
             await take(store)

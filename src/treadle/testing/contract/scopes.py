@@ -49,7 +49,9 @@ class ScopeContract(Contract):
         with pytest.raises(UnknownScope):
             await store.queue.enqueue(request(scope_id=scope, key="k"))
 
-    async def test_the_holder_of_a_deleted_item_is_fenced_off(self, harness: StoreHarness, store: Store) -> None:
+    async def test_the_holder_of_a_deleted_item_is_fenced_off(
+        self, harness: StoreHarness, store: Store
+    ) -> None:
         scope = _scope(harness)
         lease = await started(store, request(scope_id=scope))
         waiting = await put(store)
@@ -61,7 +63,9 @@ class ScopeContract(Contract):
         assert answer == Finished(accepted=False)
         assert (await look(store, waiting)).status is Status.QUEUED
 
-    async def test_an_item_that_is_gone_is_unknown_to_a_cancel(self, harness: StoreHarness, store: Store) -> None:
+    async def test_an_item_that_is_gone_is_unknown_to_a_cancel(
+        self, harness: StoreHarness, store: Store
+    ) -> None:
         scope = _scope(harness)
         item_id = await put(store, request(scope_id=scope))
         harness.delete_scope(scope)

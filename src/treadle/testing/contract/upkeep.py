@@ -50,7 +50,9 @@ class SchedulingContract(Contract):
     async def test_nothing_due_is_nothing_queued(self, store: Store) -> None:
         assert await store.schedules.schedule([]) == []
 
-    async def test_work_that_waits_or_runs_is_not_due_however_long(self, store: Store, clock: FixedClock) -> None:
+    async def test_work_that_waits_or_runs_is_not_due_however_long(
+        self, store: Store, clock: FixedClock
+    ) -> None:
         await store.schedules.schedule([due("k")])
         clock.advance(DAY)
         assert await store.schedules.schedule([due("k")]) == []
@@ -180,7 +182,9 @@ class RetentionContract(Contract):
         clock.advance(DAY * 2)
         assert [await purge(store, older_than=DAY, limit=2) for _ in range(4)] == [2, 2, 1, 0]
 
-    async def test_the_newest_finished_item_of_a_periodic_key_stays(self, store: Store, clock: FixedClock) -> None:
+    async def test_the_newest_finished_item_of_a_periodic_key_stays(
+        self, store: Store, clock: FixedClock
+    ) -> None:
         ids: dict[str, list[UUID]] = {"a": [], "b": []}
         for _ in range(3):
             for key, made in ids.items():
@@ -191,7 +195,9 @@ class RetentionContract(Contract):
         assert {item.id for item in await store.inspector.items()} == {ids["a"][-1], ids["b"][-1]}
         assert await purge(store, older_than=DAY, periodic=[ALPHA]) == 0
 
-    async def test_of_items_finished_at_the_same_time_one_stays(self, store: Store, clock: FixedClock) -> None:
+    async def test_of_items_finished_at_the_same_time_one_stays(
+        self, store: Store, clock: FixedClock
+    ) -> None:
         for _ in range(4):
             await finished(store, request(key="k"))
         clock.advance(DAY * 2)
@@ -232,8 +238,16 @@ class RetentionContract(Contract):
         assert await store.inspector.events(lease.item_id) == []
 
 
-def due(key: str, interval: timedelta = HOUR, *, payload: dict[str, int] | None = None, scope_id: UUID | None = None) -> Due:
-    return Due(item=request(payload=dict(payload or {}), key=key, scope_id=scope_id, by=None), interval=interval)
+def due(
+    key: str,
+    interval: timedelta = HOUR,
+    *,
+    payload: dict[str, int] | None = None,
+    scope_id: UUID | None = None,
+) -> Due:
+    return Due(
+        item=request(payload=dict(payload or {}), key=key, scope_id=scope_id, by=None), interval=interval
+    )
 
 
 async def finished(store: Store, item: NewItem, outcome: Outcome | None = None) -> UUID:
@@ -243,5 +257,7 @@ async def finished(store: Store, item: NewItem, outcome: Outcome | None = None) 
     return lease.item_id
 
 
-async def purge(store: Store, *, older_than: timedelta, periodic: list[str] | None = None, limit: int = 100) -> int:
+async def purge(
+    store: Store, *, older_than: timedelta, periodic: list[str] | None = None, limit: int = 100
+) -> int:
     return await store.retention.purge(older_than=older_than, periodic_kinds=periodic or [], limit=limit)

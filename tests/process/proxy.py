@@ -44,6 +44,7 @@ class Proxy:
         self._links: list[Link] = []
         self._open = threading.Event()
         self._open.set()
+        self._cutting = threading.Event()
         self._ending = threading.Event()
         self._lock = threading.Lock()
         self._doomed: bytes | None = None
@@ -55,13 +56,15 @@ class Proxy:
     def swallow(self) -> None:
         """Become a black hole: nothing arrives any more, in either direction, and nobody is told.
 
-        What is sent meanwhile arrives after ``heal``, as TCP would have it.
+        Call ``heal`` to forward again.
         """
         self._open.clear()
         self._wake_writer.send(b"x")
 
-    def heal(self) -> None:
-        """Forward again."""
+    def heal(self, *, lost: bool) -> None:
+        """Forward again: what was sent meanwhile arrives late, or is *lost* with its connections."""
+        if lost:
+            self._cutting.set()
         self._open.set()
 
     def lose_reply_to(self, part: bytes) -> threading.Event:
@@ -98,6 +101,10 @@ class Proxy:
                 self._open.wait()
                 if self._ending.is_set():
                     return
+                if self._cutting.is_set():
+                    self._cutting.clear()
+                    for link in list(self._links):
+                        self._drop(link)
                 if key.fileobj is self._listener:
                     self._accept()
                 elif key.fileobj is self._wake_reader:

@@ -12,9 +12,9 @@ from tests.process.proxy import Proxy
 pytestmark = pytest.mark.process
 
 
-@pytest.mark.parametrize("manner", [Await, Poll])
+@pytest.mark.parametrize(("manner", "lost"), [(Await, True), (Poll, True), (Await, False)])
 def test_a_worker_that_is_cut_off_fences_itself_in_time_and_goes_on_once_the_network_is_back(
-    db: Observer, dsn: str, start: Start, manner: type[Timed]
+    db: Observer, dsn: str, start: Start, manner: type[Timed], *, lost: bool
 ) -> None:
     with Proxy(dsn) as network:
         worker = start(dsn=network.dsn)
@@ -26,9 +26,11 @@ def test_a_worker_that_is_cut_off_fences_itself_in_time_and_goes_on_once_the_net
         assert told["at"] < lease_until
         db.until(f"select 1 where clock_timestamp() > %s + interval '{LEASE} s'", lease_until)
         assert db.item(item)["status"] == "running"  # nobody else was there to take it back
-        network.heal()
+        network.heal(lost=lost)
         ended = db.until_item(item, "finished_at is not null")
-        assert (ended["status"], ended["attempt"], ended["stalls"]) == ("succeeded", 2, 1)
+        assert (ended["status"], ended["attempt"]) == ("succeeded", 2)
+        # A heartbeat that arrives late extends the lease; the worker then hands back what it no longer holds.
+        assert db.events(item) in ([["1 stalled"]] if lost else [["1 stalled"], ["1 released"]])
         assert db.effects(item) == ["1 begin", "1 told StopReason.FENCED", "2 begin", "2 end"]
         assert worker.alive()
 

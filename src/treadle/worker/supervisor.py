@@ -26,8 +26,12 @@ from treadle.worker.serving import Scopes, Serves, Serving
 from treadle.worker.settings import WorkerSettings
 from treadle.worker.shutdown import Departure
 
-STEP: Final = 0.3
-"""Seconds that one step of going down may take at least."""
+STEP: Final = 0.25
+"""Seconds that an item's end may still take to be written once the grace is over."""
+CLOSING: Final = 0.5
+"""Seconds after the grace by which all that has to be closed is closed, or left."""
+SHORTEST: Final = 0.02
+"""Seconds that each step of closing has all the same."""
 AFTER_GRACE: Final = 0.95
 """Seconds after the grace within which the process is gone."""
 PATIENCE: Final = 30.0
@@ -121,9 +125,10 @@ class Supervisor:
             await self._stopping.wait()
             await self._go_down(executors, services)
         finally:
+            self._deadline = self._deadline or asyncio.get_running_loop().time()
             for task in (*executors, *services):
                 task.cancel()
-            await self._within(asyncio.gather(*executors, *services, return_exceptions=True))
+            await asyncio.wait((*executors, *services), timeout=self._left_to_close())
             await self._within(self._store.presence.disappear(self._claimed_by))
             await self._within(self._store.__aexit__(None, None, None))
             note("stopped", f"{self._claimed_by} has stopped")
@@ -183,10 +188,13 @@ class Supervisor:
     def _left(self) -> float:
         return self._deadline - asyncio.get_running_loop().time()
 
+    def _left_to_close(self) -> float:
+        return max(SHORTEST, self._left() + CLOSING)
+
     async def _within(self, step: Awaitable[object], seconds: float = 0.0) -> None:
-        """Let *step* try, for *seconds* or what is left of the grace; errors are logged."""
+        """Let *step* try, for *seconds* or what is left of the time to close; errors are logged."""
         task = asyncio.ensure_future(step)
-        await asyncio.wait({task}, timeout=seconds or max(STEP, self._left()))
+        await asyncio.wait({task}, timeout=seconds or self._left_to_close())
         if not task.done():
             task.cancel()
         elif not task.cancelled() and (error := task.exception()) is not None:

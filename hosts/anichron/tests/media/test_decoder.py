@@ -259,3 +259,21 @@ re.match(r"(a+)+$", "a" * 60 + "b")  # holds the interpreter for longer than the
 def test_the_kernel_ends_a_process_that_spins_and_hears_nothing() -> None:
     spinning = subprocess.run([sys.executable, "-c", SPINNING, "0.1"], check=False)
     assert spinning.returncode == -signal.SIGXCPU
+
+
+CONFINED = """
+import os, resource
+from anichron.media import child
+
+if os.getuid() == 0:
+    os.setuid(65534)  # root may raise any limit
+resource.setrlimit(resource.RLIMIT_CPU, (50, 60))
+child._limit(resource.RLIMIT_CPU, 100)
+assert resource.getrlimit(resource.RLIMIT_CPU) == (60, 60)
+child._limit(resource.RLIMIT_CPU, 20)
+assert resource.getrlimit(resource.RLIMIT_CPU) == (20, 60)
+"""
+
+
+def test_limits_stay_within_those_of_the_operator() -> None:
+    subprocess.run([sys.executable, "-c", CONFINED], check=True)

@@ -63,7 +63,9 @@ def main() -> None:
     os.nice(5)
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not pass for an answer
-    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
+    _limit(resource.RLIMIT_CORE, 0)
+    if sys.platform == "linux":  # macOS has the limit, enforces nothing, and refuses some values
+        _limit(resource.RLIMIT_AS, limits.memory_bytes)
     steps: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(sys.stdin.buffer, steps), daemon=True).start()
     while True:
@@ -84,7 +86,13 @@ def _limit_processor_time(seconds: float) -> None:
     """Have the kernel end this process if a step spins, even where it would hear nothing of its parent's death."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     allowed = usage.ru_utime + usage.ru_stime + seconds * (os.cpu_count() or 1)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(allowed) + 2, resource.RLIM_INFINITY))
+    _limit(resource.RLIMIT_CPU, int(allowed) + 2)
+
+
+def _limit(kind: int, amount: int) -> None:
+    """Lower a limit of this process, or raise it again as far as the operator's own allows."""
+    _, most = resource.getrlimit(kind)
+    resource.setrlimit(kind, (amount if most == resource.RLIM_INFINITY else min(amount, most), most))
 
 
 def answer(path: str, expected: Stamp | None, limits: Limits) -> Reply:

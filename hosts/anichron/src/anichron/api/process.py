@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -59,6 +60,13 @@ async def serve(settings: Settings) -> None:
     Raises ``SchemaMismatch`` for a database of another version and ``AddressTaken``. A database that is away
     is no reason not to start: the health says so.
     """
+    config = uvicorn.Config(
+        create_app(settings.conninfo), log_config=None, access_log=False, timeout_graceful_shutdown=5
+    )
+    server = uvicorn.Server(config)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Before and after the server's own handlers; it raises the signal again at its end, which would kill us.
+        asyncio.get_running_loop().add_signal_handler(number, setattr, server, "should_exit", True)  # noqa: FBT003
     with suppress(psycopg.OperationalError):
         connection = await psycopg.AsyncConnection.connect(
             settings.conninfo, connect_timeout=_CONNECT_SECONDS
@@ -66,10 +74,7 @@ async def serve(settings: Settings) -> None:
         async with connection:
             await schema.check(connection)
     with listen(settings.api) as listener:
-        config = uvicorn.Config(
-            create_app(settings.conninfo), log_config=None, access_log=False, timeout_graceful_shutdown=5
-        )
-        await uvicorn.Server(config).serve(sockets=[listener])
+        await server.serve(sockets=[listener])
 
 
 def listen(settings: ApiSection) -> socket.socket:

@@ -19,14 +19,14 @@ class Kind(StrEnum):
 class TokenCleanup(Payload, kind=Kind.TOKEN_CLEANUP):
     """Remove expired refresh tokens."""
 
-    def dedup_key(self, scope_id: UUID | None) -> str:  # noqa: ARG002 - part of the contract
+    def dedup_key(self, scope_id: UUID | None) -> str:
         return Kind.TOKEN_CLEANUP
 
 
 class WorkItemRetention(Payload, kind=Kind.WORK_ITEM_RETENTION):
     """Remove work items that finished long ago."""
 
-    def dedup_key(self, scope_id: UUID | None) -> str:  # noqa: ARG002 - part of the contract
+    def dedup_key(self, scope_id: UUID | None) -> str:
         return Kind.WORK_ITEM_RETENTION
 
 
@@ -35,7 +35,7 @@ class Crawl(Payload, kind=Kind.CRAWL):
 
     config_id: UUID
 
-    def dedup_key(self, scope_id: UUID | None) -> str:  # noqa: ARG002 - part of the contract
+    def dedup_key(self, scope_id: UUID | None) -> str:
         return f"{Kind.CRAWL}:{self.config_id}"
 
 

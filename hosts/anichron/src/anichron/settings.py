@@ -112,7 +112,7 @@ class Settings(BaseSettings):
 
     database_url: SecretStr = Field(
         SecretStr(""),
-        description="Address of the database, as postgresql://user:password@host:5432/name; only `anichron up` shows it.",
+        description="The database, as postgresql://user:password@host:5432/name; only `anichron up` shows it.",
     )
     postgres_connection: PostgresSection = PostgresSection()
     worker: WorkerSection = WorkerSection()

@@ -18,6 +18,10 @@ ANSWER_SECONDS: Final = 3.0
 """The health is told within this time, whatever the database does."""
 
 
+SIGN_OF_LIFE_SECONDS: Final = 15.0
+"""A worker gives a sign of life every 5 s; one that missed three is not counted as live."""
+
+
 class LiveWorker(BaseModel):
     """A Worker that has been seen lately."""
 

@@ -66,7 +66,7 @@ async def serve(settings: Settings) -> None:
     server = uvicorn.Server(config)
     for number in (signal.SIGINT, signal.SIGTERM):
         # Before and after the server's own handlers; it raises the signal again at its end, which would kill us.
-        asyncio.get_running_loop().add_signal_handler(number, setattr, server, "should_exit", True)  # noqa: FBT003
+        asyncio.get_running_loop().add_signal_handler(number, setattr, server, "should_exit", True)
     with suppress(psycopg.OperationalError):
         connection = await psycopg.AsyncConnection.connect(
             settings.conninfo, connect_timeout=_CONNECT_SECONDS

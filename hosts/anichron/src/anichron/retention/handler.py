@@ -32,7 +32,7 @@ class WorkItemRetentionHandler(Handler[WorkItemRetention]):
 
     async def run(
         self,
-        payload: WorkItemRetention,  # noqa: ARG002 - part of the contract
+        payload: WorkItemRetention,
         run: Run,
     ) -> RetentionSummary | Partial[RetentionSummary]:
         deleted = 0

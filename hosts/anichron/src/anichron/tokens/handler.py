@@ -33,7 +33,7 @@ class TokenCleanupHandler(Handler[TokenCleanup]):
 
     async def run(
         self,
-        payload: TokenCleanup,  # noqa: ARG002 - part of the contract
+        payload: TokenCleanup,
         run: Run,
     ) -> TokenCleanupSummary | Partial[TokenCleanupSummary]:
         deleted = 0

@@ -208,6 +208,16 @@ def test_a_root_that_is_no_folder_is_not_mounted(tmp_path: Path, path: str) -> N
     assert str(tmp_path) not in str(refused.value)
 
 
+def test_a_root_that_cannot_be_listed_is_no_empty_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = made(tmp_path, ["a.jpg"])
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: scandir(path / "a.jpg"))
+    with pytest.raises(NotMounted, match="cannot be read"):
+        list(root.walk())
+
+
 @pytest.mark.parametrize("moment", [0, 1, 3])
 def test_a_root_that_goes_away_in_the_middle_is_not_mounted(tmp_path: Path, moment: int) -> None:
     root = made(tmp_path / "root", ["a/1.jpg", "b/2.jpg", "c/3.jpg"])

@@ -24,7 +24,7 @@ def assert_lives_on(db: Observer, worker: WorkerProcess, other: WorkerProcess) -
     assert worker.alive()
 
 
-def two_workers(db: Observer, start: Start, **options: object) -> tuple[WorkerProcess, WorkerProcess]:
+def two_workers(db: Observer, start: Start, **options: float) -> tuple[WorkerProcess, WorkerProcess]:
     """The first, with these options, is awake; the second is ready and stands still."""
     first, second = start("w1", **options), start("w2")
     for name in ("w1", "w2"):

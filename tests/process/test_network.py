@@ -35,23 +35,28 @@ def test_a_worker_that_is_cut_off_fences_itself_in_time_and_goes_on_once_the_net
         assert worker.alive()
 
 
-@pytest.mark.parametrize("manner", [None, Await, Poll, Spin])
-def test_a_worker_that_is_cut_off_still_leaves_in_time_when_told_to(
-    db: Observer, dsn: str, start: Start, manner: type[Timed] | None
-) -> None:
+def test_an_idle_worker_that_is_cut_off_leaves_in_time(db: Observer, dsn: str, start: Start) -> None:
     with Proxy(dsn) as network:
         worker = start(dsn=network.dsn)
-        if manner is None:
-            db.until("select 1 from treadle.workers")
-        else:
-            item = db.enqueue(manner())
-            db.until_effect(item, "step")
+        db.until("select 1 from treadle.workers")
         network.swallow()
         worker.signal(signal.SIGTERM)
         worker.ended(within=GRACE + 1)
-    if manner is not None:
-        row = db.item(item)
-        assert (row["status"], row["attempt"], row["stalls"]) == ("running", 1, 0)
+
+
+@pytest.mark.parametrize("manner", [Await, Poll, Spin])
+def test_a_worker_that_is_cut_off_leaves_in_time_and_its_item_to_recovery(
+    db: Observer, dsn: str, start: Start, manner: type[Timed]
+) -> None:
+    item = db.enqueue(manner())
+    with Proxy(dsn) as network:
+        worker = start(dsn=network.dsn)
+        db.until_effect(item, "step")
+        network.swallow()
+        worker.signal(signal.SIGTERM)
+        worker.ended(within=GRACE + 1)
+    row = db.item(item)
+    assert (row["status"], row["attempt"], row["stalls"]) == ("running", 1, 0)
 
 
 def test_after_a_claim_whose_answer_was_lost_the_item_is_released_without_a_stall(

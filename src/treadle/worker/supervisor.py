@@ -26,10 +26,10 @@ from treadle.worker.serving import Scopes, Serves, Serving
 from treadle.worker.settings import WorkerSettings
 from treadle.worker.shutdown import Departure
 
-STEP: Final = 0.25
+STEP: Final = 0.2
 """Seconds that an item's end may still take to be written once the grace is over."""
-CLOSING: Final = 0.5
-"""Seconds after the grace by which all that has to be closed is closed, or left."""
+CLOSING: Final = 0.3
+"""Seconds after the grace by which all is closed, or left; the interpreter takes its time after that."""
 SHORTEST: Final = 0.02
 """Seconds that each step of closing has all the same."""
 AFTER_GRACE: Final = 0.95
@@ -87,6 +87,9 @@ class Supervisor:
         """Go down; handlers get the grace period, which begins now."""
         if not self._stopping.is_set():
             self._deadline = asyncio.get_running_loop().time() + self._settings.shutdown_grace
+            self._shop.stopping = True
+            for holding in list(self._shop.held.values()):
+                holding.stop(StopReason.SHUTDOWN)
             self._stopping.set()
 
     def hurry(self) -> None:
@@ -140,14 +143,11 @@ class Supervisor:
     async def _go_down(
         self, executors: Collection[asyncio.Task[None]], services: Collection[asyncio.Task[None]]
     ) -> None:
-        self._shop.stopping = True
         note("stopping", f"{self._claimed_by} stops; {len(self._shop.held)} items in hand")
         for task in services:
             task.cancel()
         for loop in self._executors:
             loop.stop()
-        for holding in list(self._shop.held.values()):
-            holding.stop(StopReason.SHUTDOWN)
         await self._wait_for(executors)
         if any(holding.execution is not None for holding in self._shop.held.values()):
             await self._depart()

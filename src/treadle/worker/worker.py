@@ -22,7 +22,7 @@ from treadle.worker.shutdown import Departure
 from treadle.worker.signals import Signals, can_install
 from treadle.worker.supervisor import Supervisor
 
-LAST_ROUND: Final = 0.2
+LAST_ROUND: Final = 0.1
 """Seconds for tasks of the control loop that were cancelled to end in."""
 
 

@@ -1,0 +1,47 @@
+"""Eight workers that find everything overdue at the same moment."""
+
+from uuid import uuid4
+
+import pytest
+
+from tests.process.conftest import Start
+from tests.process.harness import Observer
+
+pytestmark = pytest.mark.process
+
+WORKERS = 8
+INTERVAL = 2.0
+SCOPES = [uuid4() for _ in range(3)]
+
+
+def test_eight_workers_on_an_overdue_database_queue_each_work_once_and_never_before_its_interval(
+    db: Observer, start: Start
+) -> None:
+    for kind, scope in [("pulse", None), *(("visit", scope) for scope in SCOPES)]:
+        key = kind if scope is None else f"visit:{scope}"
+        db.run(
+            "insert into treadle.work_items (kind, scope_id, dedup_key, requested_at, status, attempt, finished_at)"
+            " values (%s, %s, %s, clock_timestamp(), 'succeeded', 1, clock_timestamp() + interval '1 hour')",
+            kind,
+            scope,
+            key,
+        )
+    for number in range(WORKERS):
+        start(f"w{number}", every=INTERVAL, scopes=[str(scope) for scope in SCOPES])
+    db.until("select 1 from treadle.workers having count(*) = %s", WORKERS, seconds=40)
+    assert db.value("select count(*) from treadle.work_items") == 1 + len(SCOPES)
+
+    db.run("update treadle.work_items set finished_at = clock_timestamp() - interval '1 hour'")
+    ends = "select from treadle.work_items where finished_at is not null group by dedup_key having count(*) >= 4"
+    db.until(f"select 1 from ({ends}) as key having count(*) = %s", 1 + len(SCOPES), seconds=30)
+
+    gaps = """
+        select dedup_key, requested_at - lag(finished_at) over (partition by dedup_key order by requested_at, id) as gap
+        from treadle.work_items
+    """
+    early = f"select * from ({gaps}) as slot where gap < make_interval(secs => %s)"
+    assert db.rows(early, INTERVAL) == []
+    unfinished = "select dedup_key from treadle.work_items where finished_at is null group by dedup_key having count(*) > 1"
+    assert db.rows(unfinished) == []
+    assert db.rows("select * from treadle.work_items where status in ('failed', 'cancelled') or stalls > 0") == []
+    assert db.rows("select item_id from effects group by item_id having count(*) > 1") == []

@@ -15,6 +15,7 @@ from hypothesis.stateful import (
     Bundle,
     RuleBasedStateMachine,
     invariant,
+    multiple,
     precondition,
     rule,
     run_state_machine_as_test,
@@ -68,7 +69,7 @@ class Interleaving(RuleBasedStateMachine):
         for scope in SCOPES:
             harness.add_scope(scope)
         self._clock = harness.clock
-        self._runner = asyncio.Runner()
+        self._loop = asyncio.new_event_loop()
         self._stores = (harness.store(), harness.store())
         for store in self._stores:
             self._do(store.__aenter__())
@@ -110,25 +111,22 @@ class Interleaving(RuleBasedStateMachine):
         self._numbers.update(dict.fromkeys(made, 0))
 
     @rule(target=leases, worker=workers)
-    def claim(self, worker: int) -> Lease | None:
+    def claim(self, worker: int) -> object:
         self._begin(Verb.CLAIM)
         lease = self._do(self._stores[worker].leases.claim(WORKERS[worker]))
         self._check_claim(lease, WORKERS[worker])
-        return lease
+        return multiple() if lease is None else lease
 
     @rule(lease=leases, worker=workers, done=st.integers(0, 9))
-    def heartbeat(self, lease: Lease | None, worker: int, done: int) -> None:
-        if lease is not None:
-            self._begin(Verb.HEARTBEAT)
-            beat = self._do(self._stores[worker].leases.heartbeat(lease, Progress(done=done), LEASE))
-            assert (beat is not None) == self._holds(lease)
-            if beat is not None:
-                assert beat.cancel_requested == (self._seen[lease.item_id].cancel_requested_at is not None)
+    def heartbeat(self, lease: Lease, worker: int, done: int) -> None:
+        self._begin(Verb.HEARTBEAT)
+        beat = self._do(self._stores[worker].leases.heartbeat(lease, Progress(done=done), LEASE))
+        assert (beat is not None) == self._holds(lease)
+        if beat is not None:
+            assert beat.cancel_requested == (self._seen[lease.item_id].cancel_requested_at is not None)
 
     @rule(target=leases, lease=leases, worker=workers, outcome=st.sampled_from(OUTCOMES), more=st.booleans())
-    def finish(self, lease: Lease | None, worker: int, outcome: Outcome, *, more: bool) -> Lease | None:
-        if lease is None:
-            return None
+    def finish(self, lease: Lease, worker: int, outcome: Outcome, *, more: bool) -> object:
         self._begin(Verb.FINISH, *([Verb.CLAIM] if more else []))
         who = WORKERS[worker] if more else None
         answer = self._do(self._stores[worker].leases.finish(lease, outcome, NO_PROGRESS, who))
@@ -141,18 +139,18 @@ class Interleaving(RuleBasedStateMachine):
             self._check_claim(answer.next, who)
         else:
             assert answer.next is None
-        return answer.next
+        return multiple() if answer.next is None else answer.next
 
     @rule(lease=leases, worker=workers)
-    def release(self, lease: Lease | None, worker: int) -> None:
-        if lease is not None:
-            self._begin(Verb.RELEASE)
-            released = self._do(self._stores[worker].leases.release(lease, NO_PROGRESS))
-            assert (released is not None) == self._holds(lease)
+    def release(self, lease: Lease, worker: int) -> None:
+        self._begin(Verb.RELEASE)
+        released = self._do(self._stores[worker].leases.release(lease, NO_PROGRESS))
+        assert (released is not None) == self._holds(lease)
 
-    @rule(worker=workers)
-    def recover(self, worker: int) -> None:
+    @rule(wait=st.sampled_from([timedelta(0), LEASE]), worker=workers)
+    def recover(self, wait: timedelta, worker: int) -> None:
         self._begin(Verb.RECOVER)
+        self._clock.advance(wait)
         expired = {
             item.id
             for item in self._seen.values()
@@ -180,12 +178,13 @@ class Interleaving(RuleBasedStateMachine):
         assert now.keys() == self._keys.keys(), "items were lost, or came from nowhere"
         for item in now.values():
             self._check_change(self._seen.get(item.id), item)
+            if item.superseded_by is not None and self._seen[item.id].superseded_by is None:
+                heir = now[item.superseded_by]
+                assert (self._keys[heir.id], heir.status) == (self._keys[item.id], Status.QUEUED)
+                assert heir.stalls >= item.stalls, "stalls were not handed over"
         self._seen = now
         for key in KEYS:
             assert sum(item.status is Status.QUEUED for item in self._of_key(key)) <= 1
-        for item in now.values():
-            if item.superseded_by is not None:
-                assert self._keys[item.superseded_by] == self._keys[item.id]
 
     def teardown(self) -> None:
         try:
@@ -196,7 +195,7 @@ class Interleaving(RuleBasedStateMachine):
         finally:
             for store in self._stores:
                 self._do(store.__aexit__(None, None, None))
-            self._runner.close()
+            self._loop.close()
 
     def _begin(self, *verbs: Verb) -> None:
         """Note what may happen now, at an instant of its own: ids are random, so ties would be settled by chance."""
@@ -255,7 +254,7 @@ class Interleaving(RuleBasedStateMachine):
         return all(end is not None and end <= self._clock.now - INTERVAL for end in ends)
 
     def _do(self, step: Coroutine[Any, Any, T]) -> T:
-        return self._runner.run(step)
+        return self._loop.run_until_complete(step)
 
 
 class InterleavingContract(Contract):
@@ -274,7 +273,7 @@ class InterleavingContract(Contract):
             OnHarness,
             settings=settings(
                 max_examples=self.examples,
-                stateful_step_count=40,
+                stateful_step_count=60,
                 deadline=None,
                 database=None,
                 phases=[Phase.generate],  # shrinking takes minutes on a store that is not in memory

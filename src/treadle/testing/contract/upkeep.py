@@ -176,6 +176,16 @@ class RetentionContract(Contract):
         assert await purge(store, older_than=DAY) == 0
         assert {item.id for item in await store.inspector.items()} == {running, waiting}
 
+    async def test_of_old_and_young_items_a_purge_takes_the_old_ones(
+        self, store: Store, clock: FixedClock
+    ) -> None:
+        await finished(store, request())
+        clock.advance(HOUR)
+        young = await finished(store, request())
+        clock.advance(DAY)
+        assert await purge(store, older_than=DAY) == 1
+        assert [item.id for item in await store.inspector.items()] == [young]
+
     async def test_a_purge_takes_at_most_its_limit(self, store: Store, clock: FixedClock) -> None:
         for _ in range(5):
             await finished(store, request())

@@ -125,8 +125,8 @@ async def test_ctrl_c_ends_a_watch_with_130_and_no_traceback(dsn: str) -> None:
         async with asyncio.timeout(30):
             while True:
                 found = connection.execute(
-                    "select count(*) from pg_stat_activity where datname = current_database() and query like '%%work_items%%'"
-                    " and pid <> pg_backend_pid()"
+                    "select count(*) from pg_stat_activity where datname = current_database()"
+                    " and query like '%work_items%' and pid <> pg_backend_pid()"
                 ).fetchone()
                 if found and found[0]:
                     break

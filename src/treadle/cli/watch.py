@@ -131,7 +131,7 @@ class Bars:
 
     def show(self, snapshot: Snapshot) -> None:
         for item in snapshot.ended:
-            self._console.print(_ended(item))
+            self._console.print(_ended(item), soft_wrap=True)
         running = {item.id: item for item in snapshot.running}
         for item_id in self._tasks.keys() - running.keys():
             self._progress.remove_task(self._tasks.pop(item_id))

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -36,7 +36,8 @@ def up(settings: Settings, *, photos: Path | None, port: int | None, data: Path)
     console = Console(highlight=False)
 
     def say(line: str) -> None:
-        console.print(Text(line), soft_wrap=True)
+        with suppress(OSError):  # a terminal that is gone must not keep the rest from being stopped in order
+            console.print(Text(line), soft_wrap=True)
 
     data = data.absolute()
     with _interruptible(), _server(settings, data, say) as server:

@@ -21,8 +21,7 @@ from treadle.cli.watch import View, snapshots
 from treadle.embedded import EmbeddedError, EmbeddedPostgres
 from treadle.postgres.client import PostgresClient
 
-_LOOK_SECONDS: Final = 0.5
-_API_SECONDS: Final = 30.0
+_LOOK_SECONDS: Final = 0.25
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -93,13 +92,12 @@ class System:
 
     async def _say_address(self) -> None:
         api = self.settings.api
-        async with asyncio.timeout(_API_SECONDS):
-            while True:
-                with suppress(OSError):
-                    _, writer = await asyncio.open_connection(api.host, api.port)
-                    writer.close()
-                    break
-                await asyncio.sleep(0.1)
+        while True:
+            with suppress(OSError):
+                _, writer = await asyncio.open_connection(api.host, api.port)
+                writer.close()
+                break
+            await asyncio.sleep(_LOOK_SECONDS)
         self.say(f"Anichron is up: http://{api.host}:{api.port}/api/v1/healthz")
         self.say(f"DATABASE_URL={self.settings.conninfo}")
         self.say("Ctrl-C stops everything; the next start continues where this one ends")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, to_json
 
 from treadle.domain.encoding import refuse_unstorable, validation_faults
 from treadle.errors import PayloadError
@@ -70,7 +70,7 @@ class Codec:
     def decode(self, raw: JsonValue) -> WorkPayload:
         """The payload in *raw*. Raises ``PayloadError`` without repeating its values."""
         try:
-            payload = self._adapter.validate_json(TypeAdapter(JsonValue).dump_json(raw))
+            payload = self._adapter.validate_json(to_json(raw))
             _refuse_naive(payload)
         except ValidationError as error:
             raise PayloadError(f"the payload no longer decodes: {validation_faults(error)}") from error

@@ -23,6 +23,8 @@ def note(
     *error* is logged with its traceback. This is the place for what admins must not see: file names and
     values stay in the log.
     """
+    if not logger.isEnabledFor(level):
+        return
     extra: dict[str, object] = {"event": event}
     if lease is not None:
         extra |= {"item": str(lease.item_id), "kind": lease.kind, "attempt": lease.attempt}

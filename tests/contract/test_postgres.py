@@ -42,7 +42,7 @@ class PostgresHarness:
 
 
 class TestPostgresStore(StoreContract):
-    examples = 15
+    examples = 10
 
     @pytest.fixture
     def harness(self, dsn: str) -> StoreHarness:

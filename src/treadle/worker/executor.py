@@ -35,6 +35,8 @@ class Shop:
     """Called after an item was claimed: there may be more for an idle executor."""
     held: Holdings = field(default_factory=dict)
     stopping: bool = False
+    claiming: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """One at a time: hundreds of claims at once would stand in line for the connections until they fail."""
     empty_until: float = 0.0
     """Until then the queue, just seen empty, is not asked again by the next idle executor."""
 
@@ -61,13 +63,14 @@ class Executor:
 
     async def _claim(self) -> Claimed | None:
         shop = self._shop
-        sent = shop.clock()
-        if shop.stopping or sent < shop.empty_until:
-            return None
-        lease = await shop.leases.claim(shop.claimant())
-        if lease is None:
-            shop.empty_until = shop.clock() + shop.settings.poll / 2
-            return None
+        async with shop.claiming:
+            sent = shop.clock()
+            if shop.stopping or sent < shop.empty_until:
+                return None
+            lease = await shop.leases.claim(shop.claimant())
+            if lease is None:
+                shop.empty_until = shop.clock() + shop.settings.poll / 2
+                return None
         shop.empty_until = 0.0
         shop.found()
         return Claimed(lease, sent + shop.settings.trusted)

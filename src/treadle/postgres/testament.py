@@ -18,7 +18,9 @@ from treadle.ports.lease import LastWill
 from treadle.postgres import last_will
 from treadle.postgres.statements import statement
 
-TRANSACTION: Final = "rollback; begin isolation level read committed; set local lock_timeout = 400;\n{}\n; commit"
+TRANSACTION: Final = (
+    "rollback; begin isolation level read committed; set local lock_timeout = 400;\n{}\n; commit"
+)
 """What a will does in one go; a failed transaction before it is still open then."""
 
 
@@ -44,7 +46,9 @@ class Testament:
         if conninfo_to_dict(self._conninfo).get("gssencmode") == "require":
             return will
         # Kept, or its destructor would sign off.
-        self._connection = psycopg.connect(make_conninfo(self._conninfo, gssencmode="disable"), autocommit=True)
+        self._connection = psycopg.connect(
+            make_conninfo(self._conninfo, gssencmode="disable"), autocommit=True
+        )
         if self._connection.pgconn.ssl_in_use:
             return will
         descriptor = os.dup(self._connection.fileno())
@@ -74,4 +78,3 @@ def _act(lease: Lease) -> dict[str, str]:
         "release": TRANSACTION.format(statement("release") % literals),
         "merge": TRANSACTION.format(statement("merge_into_twin") % literals),
     }
-

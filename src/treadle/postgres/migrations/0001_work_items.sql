@@ -99,8 +99,8 @@ create unique index work_items_slot on treadle.work_items (dedup_key, follows)
     where follows is not null;
 create index work_items_scope on treadle.work_items (scope_id, finished_at, requested_at, id)
     where scope_id is not null;
-create index work_items_unscoped on treadle.work_items (scope_id, requested_at, id)
-    where status = 'queued' and finished_at is null and scope_id is null;
+create index work_items_unscoped on treadle.work_items (requested_at, id)
+    where scope_id is null and finished_at is null;
 create index work_items_changed on treadle.work_items (changed_xid);
 create index work_items_finished on treadle.work_items (finished_at, id)
     where finished_at is not null;
@@ -171,7 +171,8 @@ create function treadle.hold_queued_twin(key text)
     language sql security definer set search_path = pg_catalog, treadle as $$
     select item.id, item.kind, item.scope_id, item.payload
     from treadle.work_items item
-    where item.dedup_key = hold_queued_twin.key and item.status = 'queued'
+    -- Queued, in words for which only work_items_key can be taken: it finds the few unfinished ones of a key.
+    where item.dedup_key = hold_queued_twin.key and item.finished_at is null and item.lease_until is null
     for key share
 $$;
 

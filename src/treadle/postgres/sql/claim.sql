@@ -9,17 +9,26 @@ with head as materialized (
     order by requested_at, id
     limit %(window)s
 ), pick as materialized (
-    -- lease_until and finished_at say "still queued" without naming what the partial indexes are made of.
-    select item.id
-    from head
-    join treadle.work_items item on item.id = head.id
-    where head.kind = any(%(kinds)s)
-      and (%(scopes)s::uuid[] is null or head.scope_id is null or head.scope_id = any(%(scopes)s::uuid[]))
-      and item.lease_until is null
-      and item.finished_at is null
-    order by head.requested_at, head.id
+    -- Row by row in order, each by its id: a join would read the whole table when the planner takes it for small.
+    select free.id
+    from (
+        select id, requested_at
+        from head
+        where kind = any(%(kinds)s)
+          and (%(scopes)s::uuid[] is null or scope_id is null or scope_id = any(%(scopes)s::uuid[]))
+        order by requested_at, id
+    ) candidate
+    cross join lateral (
+        -- lease_until and finished_at say "still queued" without naming what the partial indexes are made of.
+        select item.id
+        from treadle.work_items item
+        where item.id = candidate.id
+          and item.lease_until is null
+          and item.finished_at is null
+        for update skip locked
+    ) free
+    order by candidate.requested_at, candidate.id
     limit 1
-    for update of item skip locked
 ), claimed as (
     update treadle.work_items item
     set status = 'running',

@@ -15,15 +15,14 @@ with heads as materialized (
     ) own
     union all
     (
-        -- Ordered by a scope that is always null: only work_items_unscoped has that order.
         select id, requested_at
         from treadle.work_items
         where scope_id is null
-          and status = 'queued'
           and finished_at is null
+          and lease_until is null
           and %(scopes)s::uuid[] is not null
           and coalesce(kind = any(%(kinds)s), false)
-        order by scope_id, requested_at, id
+        order by requested_at, id
         limit %(heads)s
     )
     union all
@@ -38,14 +37,21 @@ with heads as materialized (
         limit %(heads)s
     )
 ), pick as materialized (
-    select item.id
-    from heads
-    join treadle.work_items item on item.id = heads.id
-    where item.lease_until is null
-      and item.finished_at is null
-    order by heads.requested_at, heads.id
+    -- Row by row in order, each by its id: see claim.sql.
+    select free.id
+    from (
+        select id, requested_at from heads order by requested_at, id
+    ) candidate
+    cross join lateral (
+        select item.id
+        from treadle.work_items item
+        where item.id = candidate.id
+          and item.lease_until is null
+          and item.finished_at is null
+        for update skip locked
+    ) free
+    order by candidate.requested_at, candidate.id
     limit 1
-    for update of item skip locked
 ), claimed as (
     update treadle.work_items item
     set status = 'running',

@@ -11,7 +11,9 @@ with back as (
     select item.id
     from treadle.work_items item
     where item.dedup_key = %(dedup_key)s
-      and item.status = 'queued'
+      -- Queued, in words for which only work_items_key can be taken: it finds the few unfinished ones of a key.
+      and item.finished_at is null
+      and item.lease_until is null
       and exists (select from back)
     for no key update skip locked
 ), heir as (

@@ -1,9 +1,12 @@
 -- Delete items finished long ago, but of each key of a periodic kind keep the newest finished one.
 delete from treadle.work_items
-where id in (
+where id = any(array(
     select old.id
     from treadle.work_items old
-    where old.finished_at < coalesce(%(now)s::timestamptz, clock_timestamp()) - make_interval(secs => %(older_than)s)
+    -- Selected, so that it is one value and not a volatile call: else no index can be searched by it.
+    where old.finished_at < (
+              select coalesce(%(now)s::timestamptz, clock_timestamp()) - make_interval(secs => %(older_than)s)
+          )
       and (
           old.dedup_key is null
           or old.kind <> all(%(periodic_kinds)s::text[])
@@ -17,4 +20,4 @@ where id in (
       )
     order by old.finished_at, old.id
     limit %(limit)s
-)
+))

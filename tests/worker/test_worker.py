@@ -131,6 +131,22 @@ async def test_other_signals_of_the_host_still_reach_its_loop() -> None:
         loop.remove_signal_handler(signal.SIGUSR1)
 
 
+async def test_a_loop_that_begins_to_hear_signals_beside_the_worker_does_not_make_it_deaf() -> None:
+    heard = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    worker = Worker(MemoryStore(), registry(PlainCopy(lambda *_: None)), settings=QUICK)
+    running = asyncio.create_task(worker.run())
+    await ready(worker)
+    loop.add_signal_handler(signal.SIGUSR1, heard.set)
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await running
+        os.kill(os.getpid(), signal.SIGUSR1)
+        await heard.wait()
+    finally:
+        loop.remove_signal_handler(signal.SIGUSR1)
+
+
 async def test_without_signal_handling_the_hosts_own_is_left_alone() -> None:
     before = signal.getsignal(signal.SIGTERM)
     kinds = registry(PlainCopy(lambda *_: None))

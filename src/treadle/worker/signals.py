@@ -47,12 +47,13 @@ class Signals:
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
         """Handle the signals here; afterwards as before. Must be entered in the main thread."""
-        before = {number: signal.signal(number, _heard) for number in STOP_SIGNALS}
-        self._others = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        before = {number: signal.signal(number, self._heard) for number in STOP_SIGNALS}
+        self._others = self._take_over()
         try:
             yield
         finally:
-            signal.set_wakeup_fd(self._others)
+            if (current := signal.set_wakeup_fd(self._others)) != self._writer.fileno():
+                signal.set_wakeup_fd(current)  # somebody else's by now
             for number, handler in before.items():
                 signal.signal(number, handler if handler is not None else signal.SIG_DFL)
             self._reader.close()
@@ -64,11 +65,18 @@ class Signals:
             with contextlib.suppress(OSError):
                 os.write(self._others, numbers)
 
+    def _take_over(self) -> int:
+        """Have the wake-up descriptor be ours; whose it was."""
+        return signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+
+    def _heard(self, number: int, frame: FrameType | None) -> None:
+        # The descriptor has done the work by now, unless the host's loop has taken it for its own signals.
+        if (current := self._take_over()) != self._writer.fileno():
+            self._others = current
+            with contextlib.suppress(OSError):
+                self._writer.send(bytes([number]))
+
 
 def can_install() -> bool:
     """Whether this thread may handle signals."""
     return threading.current_thread() is threading.main_thread()
-
-
-def _heard(number: int, frame: FrameType | None) -> None:
-    """Python asks for a handler; the descriptor has done the work by then."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -175,13 +176,13 @@ class WorkerProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self.process.wait()
         # Shown when the test fails.
-        print(f"--- {self.log.name}, exit code {self.process.returncode}\n{self.log.read_text(errors='replace')}")
+        print(
+            f"--- {self.log.name}, exit code {self.process.returncode}\n{self.log.read_text(errors='replace')}"
+        )
 
 
 def is_gone(pid: int) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.process import history
 from tests.process.conftest import Start
-from tests.process.harness import GRACE, Observer, WorkerProcess
+from tests.process.harness import GRACE, LEASE, Observer, WorkerProcess
 from tests.process.kinds import Await, Poll, Quick, Timed
 
 pytestmark = pytest.mark.process
@@ -24,9 +24,11 @@ def assert_lives_on(db: Observer, worker: WorkerProcess, other: WorkerProcess) -
     assert worker.alive()
 
 
-def two_workers(db: Observer, start: Start, **options: float) -> tuple[WorkerProcess, WorkerProcess]:
+def two_workers(
+    db: Observer, start: Start, *, lease: float = LEASE, heartbeat: float = 0.5
+) -> tuple[WorkerProcess, WorkerProcess]:
     """The first, with these options, is awake; the second is ready and stands still."""
-    first, second = start("w1", **options), start("w2")
+    first, second = start("w1", lease=lease, heartbeat=heartbeat), start("w2")
     for name in ("w1", "w2"):
         db.until("select 1 from treadle.workers where claimed_by like %s", f"{name}#%")
     second.signal(signal.SIGSTOP)
@@ -62,9 +64,7 @@ def test_a_worker_that_thaws_past_its_lease_is_fenced_off_and_lives_on(
     assert done == sorted(done)
 
 
-def taken_over_early(
-    db: Observer, item: UUID, first: WorkerProcess, second: WorkerProcess
-) -> None:
+def taken_over_early(db: Observer, item: UUID, first: WorkerProcess, second: WorkerProcess) -> None:
     """The item goes to the second although by its own clock the first still has it: only the database can refuse."""
     db.until_effect(item, "step")
     first.signal(signal.SIGSTOP)

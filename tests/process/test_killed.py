@@ -9,7 +9,9 @@ from tests.process.kinds import Await, Die, Poll, Quick
 pytestmark = pytest.mark.process
 
 
-@pytest.mark.parametrize("successor", ["another worker", "one of the same name", "one whose record is deleted"])
+@pytest.mark.parametrize(
+    "successor", ["another worker", "one of the same name", "one whose record is deleted"]
+)
 def test_an_item_of_a_killed_worker_comes_back_after_its_lease(
     db: Observer, start: Start, successor: str
 ) -> None:

@@ -20,7 +20,9 @@ def test_two_hundred_items_at_once_keep_their_leases(db: Observer, start: Start)
     start("w1", concurrency=200, heartbeat=1.0)
     db.until("select 1 from treadle.work_items where status = 'running' having count(*) = 200", seconds=25)
     start("w2", concurrency=200, heartbeat=1.0)  # would take what comes free
-    db.until("select 1 from treadle.work_items where finished_at is not null having count(*) = 200", seconds=30)
+    db.until(
+        "select 1 from treadle.work_items where finished_at is not null having count(*) = 200", seconds=30
+    )
     once = "select count(*) from treadle.work_items where status = 'succeeded' and attempt = 1 and stalls = 0"
     assert db.value(once) == len(items)
     assert db.value("select count(*) from treadle.item_events") == 0
@@ -91,7 +93,8 @@ def test_an_idle_worker_asks_little_however_many_items_it_could_run_and_wait_for
 ) -> None:
     period, window = 1.0, 5.0
     db.run(
-        "insert into treadle.work_items (kind, scope_id) select 'quick', gen_random_uuid() from generate_series(1, 2000)"
+        "insert into treadle.work_items (kind, scope_id)"
+        " select 'quick', gen_random_uuid() from generate_series(1, 2000)"
     )
     with Proxy(dsn) as network:
         worker = start(dsn=network.dsn, poll=period, every=3600.0, concurrency=concurrency, scopes=[])

@@ -32,7 +32,9 @@ def test_eight_workers_on_an_overdue_database_queue_each_work_once_and_never_bef
     assert db.value("select count(*) from treadle.work_items") == 1 + len(SCOPES)
 
     db.run("update treadle.work_items set finished_at = clock_timestamp() - interval '1 hour'")
-    ends = "select from treadle.work_items where finished_at is not null group by dedup_key having count(*) >= 4"
+    ends = (
+        "select from treadle.work_items where finished_at is not null group by dedup_key having count(*) >= 4"
+    )
     db.until(f"select 1 from ({ends}) as key having count(*) = %s", 1 + len(SCOPES), seconds=30)
 
     gaps = """
@@ -41,7 +43,10 @@ def test_eight_workers_on_an_overdue_database_queue_each_work_once_and_never_bef
     """
     early = f"select * from ({gaps}) as slot where gap < make_interval(secs => %s)"
     assert db.rows(early, INTERVAL) == []
-    unfinished = "select dedup_key from treadle.work_items where finished_at is null group by dedup_key having count(*) > 1"
-    assert db.rows(unfinished) == []
-    assert db.rows("select * from treadle.work_items where status in ('failed', 'cancelled') or stalls > 0") == []
+    unfinished = "select dedup_key from treadle.work_items where finished_at is null"
+    assert db.rows(f"{unfinished} group by dedup_key having count(*) > 1") == []
+    assert (
+        db.rows("select * from treadle.work_items where status in ('failed', 'cancelled') or stalls > 0")
+        == []
+    )
     assert db.rows("select item_id from effects group by item_id having count(*) > 1") == []

@@ -120,4 +120,6 @@ def test_a_loop_that_fails_says_so_and_works_again_when_the_cause_is_gone(
     assert worker.said(f"{loop} works again")
     further = db.until_item(db.enqueue(Quick()), "finished_at is not null")
     assert further["status"] == "succeeded"
-    db.until("select 1 from treadle.work_items where kind = 'pulse' and requested_at > %s", further["finished_at"])
+    db.until(
+        "select 1 from treadle.work_items where kind = 'pulse' and requested_at > %s", further["finished_at"]
+    )

@@ -31,7 +31,10 @@ def test_an_old_worker_leaves_kinds_it_does_not_know_to_a_new_one(db: Observer, 
 @pytest.mark.parametrize(
     ("change", "advice"),
     [
-        ("insert into treadle.migrations (version, name) values (9999, 'of_the_future')", "upgrade the program"),
+        (
+            "insert into treadle.migrations (version, name) values (9999, 'of_the_future')",
+            "upgrade the program",
+        ),
         ("delete from treadle.migrations", "run `treadle migrate`"),
     ],
 )

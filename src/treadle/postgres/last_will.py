@@ -27,7 +27,8 @@ def main() -> int:
     will = json.loads(os.environ.pop(VARIABLE))
     descriptor = os.environ.pop(SOCKET_VARIABLE, None)
     ask = _on_driver(will["conninfo"]) if descriptor is None else _on_socket(int(descriptor))
-    return 0 if all([_release(ask, **act) for act in will["acts"]]) else 1
+    done = [_release(ask, **act) for act in will["acts"]]
+    return 0 if all(done) else 1
 
 
 def _release(ask: Ask, item: str, release: str, merge: str) -> bool:

@@ -84,7 +84,7 @@ class MemoryLeases:
             ]
             return [self._release(row, now) for row in strays]
 
-    def last_will(self, leases: Sequence[Lease]) -> LastWill | None:  # noqa: ARG002 - the port's
+    def last_will(self, leases: Sequence[Lease]) -> LastWill | None:
         """None: the data ends with the process."""
         return None
 

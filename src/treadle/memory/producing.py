@@ -21,7 +21,7 @@ class MemoryQueue:
     def __init__(self, table: Table) -> None:
         self._table = table
 
-    async def enqueue(self, item: NewItem, *, connection: object = None) -> Queued:  # noqa: ARG002 - the port's
+    async def enqueue(self, item: NewItem, *, connection: object = None) -> Queued:
         """As the port says, but at once: memory knows nothing of the transaction on *connection*."""
         with self._table.moment() as now:
             twin = self._table.twin(item.dedup_key)

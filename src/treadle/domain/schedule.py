@@ -46,7 +46,7 @@ class Every(Generic[P]):
     def payload_type(self) -> type[P]:
         return type(self.payload)
 
-    def occasions(self, scopes: Collection[UUID]) -> Iterable[Occasion]:  # noqa: ARG002 - the protocol's
+    def occasions(self, scopes: Collection[UUID]) -> Iterable[Occasion]:
         yield Occasion(self.payload, None, self.interval)
 
 

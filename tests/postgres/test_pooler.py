@@ -101,6 +101,7 @@ class PooledHarness(PostgresHarness):
         return PostgresStore(self._pooled, clock=self.clock)
 
 
+@pytest.mark.timeout(300)  # each statement is four round trips here, and one test makes thousands
 class TestThroughPooler(StoreContract):
     @pytest.fixture
     def harness(self, dsn: str, pooler: Pooler) -> StoreHarness:

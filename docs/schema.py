@@ -22,9 +22,19 @@ HEAD = """\
 def dump(dsn: str) -> str:
     """The schema ``treadle`` of the database at *dsn*, without what differs between servers and runs."""
     program = find_binaries(None, None).program("pg_dump")
-    arguments = [program, "--schema-only", "--schema=treadle", "--no-owner", "--no-privileges", "--dbname", dsn]
-    text = subprocess.run(arguments, check=True, capture_output=True, text=True).stdout  # noqa: S603 - no shell
-    kept = [line for line in text.splitlines() if not re.match(r"--|\\|SET |SELECT pg_catalog\.set_config", line)]
+    arguments = [
+        program,
+        "--schema-only",
+        "--schema=treadle",
+        "--no-owner",
+        "--no-privileges",
+        "--dbname",
+        dsn,
+    ]
+    text = subprocess.run(arguments, check=True, capture_output=True, text=True).stdout
+    kept = [
+        line for line in text.splitlines() if not re.match(r"--|\\|SET |SELECT pg_catalog\.set_config", line)
+    ]
     return HEAD + "\n" + re.sub(r"\n{2,}", "\n\n", "\n".join(kept)).strip() + "\n"
 
 

@@ -32,7 +32,9 @@ class Actor(ABC):
     async def run(self) -> None:
         async with (
             self.world.store() as self.store,
-            await AsyncConnection.connect(self.world.dsn, autocommit=True, row_factory=scalar_row) as self.connection,
+            await AsyncConnection.connect(
+                self.world.dsn, autocommit=True, row_factory=scalar_row
+            ) as self.connection,
         ):
             while not self.world.over:
                 try:
@@ -63,7 +65,7 @@ class Caller(Actor):
             cursor = await self.connection.execute(
                 "update public.data set version = version + 1 where key = %s returning version", [key]
             )
-            version = await cursor.fetchone()
+            version: int = await cursor.fetchone() or 0
             queued = await self.store.queue.enqueue(
                 NewItem(kind=ONE_SHOT, payload="{}", dedup_key=key, requested_by=self.name),
                 connection=self.connection,
@@ -131,7 +133,8 @@ class Scheduler(Actor):
         cursor = await self.connection.execute("select id from public.scopes")
         dues = [
             Due(
-                item=NewItem(kind=PERIODIC, payload="{}", scope_id=scope, dedup_key=f"scope:{scope}"), interval=INTERVAL
+                item=NewItem(kind=PERIODIC, payload="{}", scope_id=scope, dedup_key=f"scope:{scope}"),
+                interval=INTERVAL,
             )
             for scope in await cursor.fetchall()
         ]
@@ -182,7 +185,9 @@ CAST: Final[list[type[Actor]]] = [
 
 async def clear_up(world: World) -> None:
     """Carry out all that is left, as a worker would that nothing disturbs."""
-    who = Claimant(claimed_by="last", kinds=frozenset({ONE_SHOT, PERIODIC}), scopes=None, lease=timedelta(minutes=1))
+    who = Claimant(
+        claimed_by="last", kinds=frozenset({ONE_SHOT, PERIODIC}), scopes=None, lease=timedelta(minutes=1)
+    )
     async with (
         world.store() as store,
         await AsyncConnection.connect(world.dsn, autocommit=True, row_factory=scalar_row) as connection,

@@ -34,13 +34,15 @@ async def test_nothing_is_lost_doubled_or_wedged_when_everything_happens_at_once
 ) -> None:
     world = World(dsn, random.Random(SEED))
     world.prepare()
-    actors = [asyncio.create_task(kind(world, f"{kind.__name__.lower()} {n}").run()) for n, kind in enumerate(CAST)]
+    actors = [
+        asyncio.create_task(kind(world, f"{kind.__name__.lower()} {n}").run()) for n, kind in enumerate(CAST)
+    ]
     await asyncio.sleep(SECONDS)
     world.over = True
     await asyncio.gather(*actors)
     await clear_up(world)
     summary = ", ".join(f"{what} {number}" for what, number in sorted(world.counted.items()))
-    print(f"seed {SEED}, {SECONDS:g} s: {summary}")  # noqa: T201 - shown with -s, and when it fails
+    print(f"seed {SEED}, {SECONDS:g} s: {summary}")  # shown with -s, and when it fails
     record_property("chaos", summary)
     assert world.faults == []
     happened(world)
@@ -74,8 +76,8 @@ def happened(world: World) -> None:
 def every_item_moves_as_it_may_and_ends_once(rows: list[Row]) -> None:
     allowed = {(move.source, move.target) for move in TRANSITIONS}
     for item_id, life in by_item(rows).items():
-        moves = [(None, Status(life[0]["status"]))]
-        moves += [(Status(before["status"]), Status(after["status"])) for before, after in pairwise(life)]
+        statuses = [None, *(Status(row["status"]) for row in life)]
+        moves = list(pairwise(statuses))
         assert not (wrong := [move for move in moves if move not in allowed]), (item_id, wrong)
         attempts = [row["attempt"] for row in life]
         assert attempts == sorted(attempts)
@@ -117,5 +119,7 @@ def every_run_sees_what_it_was_asked_to_see(world: World, rows: list[Row]) -> No
             assert end["result"]["seen"] >= asked.version, f"{asked} was not seen: {end}"
             seen += 1
         else:
-            assert end["cancel_requested_at"] is not None or end["stalls"] >= STALL_LIMIT, f"{asked} was lost: {end}"
+            assert end["cancel_requested_at"] is not None or end["stalls"] >= STALL_LIMIT, (
+                f"{asked} was lost: {end}"
+            )
     assert seen

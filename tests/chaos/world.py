@@ -73,7 +73,9 @@ class World:
         """Make the host's tables and the first scopes."""
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             connection.execute(TABLES)
-            connection.execute("insert into public.scopes select gen_random_uuid() from generate_series(1, 6)")
+            connection.execute(
+                "insert into public.scopes select gen_random_uuid() from generate_series(1, 6)"
+            )
             connection.execute("insert into public.data (key) select unnest(%s::text[])", [KEYS])
 
     def store(self) -> PostgresStore:

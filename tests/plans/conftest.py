@@ -24,14 +24,16 @@ from pg_indexes where schemaname = 'treadle' and tablename = 'work_items' and in
 FINISHED: LiteralString = """
 insert into treadle.work_items
     (id, kind, scope_id, dedup_key, status, attempt, claimed_by, started_at, finished_at, requested_at)
-select lpad(to_hex(n), 32, '0')::uuid, 'p', case when n % 2 = 0 then {scope} end, 'done' || n % 1000, 'succeeded', 1, 'w',
-       clock_timestamp(), clock_timestamp() - make_interval(secs => n), clock_timestamp() - make_interval(secs => n)
+select lpad(to_hex(n), 32, '0')::uuid, 'p', case when n % 2 = 0 then {scope} end, 'done' || n % 1000,
+       'succeeded', 1, 'w', clock_timestamp(), clock_timestamp() - make_interval(secs => n),
+       clock_timestamp() - make_interval(secs => n)
 from generate_series(1, {count}) n
 """
 # Others' work stands at the head of the queue: each row belongs to one of a hundred scopes nobody here serves.
 FOREIGN: LiteralString = """
 insert into treadle.work_items (id, kind, scope_id, requested_at)
-select lpad(to_hex(n), 32, '0')::uuid, 'p', ('ffffffff-0000-4000-8000-' || lpad((n % 100)::text, 12, '0'))::uuid, '2000-01-01'::timestamptz + make_interval(secs => n)
+select lpad(to_hex(n), 32, '0')::uuid, 'p', ('ffffffff-0000-4000-8000-' || lpad((n % 100)::text, 12, '0'))::uuid,
+       '2000-01-01'::timestamptz + make_interval(secs => n)
 from generate_series(1, {count}) n
 """
 BUSY: LiteralString = """

@@ -15,7 +15,13 @@ PKEY: Final = "work_items_pkey"
 NOBODY: Final = UUID("00000000-0000-7000-8000-000000000001")
 OWN: Final = [UUID(f"0a000000-0000-4000-8000-{number:012}") for number in range(200)]
 EMPTY_SCOPES: Final = [UUID(f"0e000000-0000-4000-8000-{number:012}") for number in range(200)]
-HELD: Final[dict[str, object]] = {"id": NOBODY, "attempt": 1, "stalls": 0, "dedup_key": "running7", "claimed_by": "w"}
+HELD: Final[dict[str, object]] = {
+    "id": NOBODY,
+    "attempt": 1,
+    "stalls": 0,
+    "dedup_key": "running7",
+    "claimed_by": "w",
+}
 PROGRESS: Final[dict[str, object]] = {"done": 1, "total": 2, "note": "n"}
 END: Final[dict[str, object]] = {"status": "succeeded", "result": "{}", "error": None}
 CLAIMANT: Final[dict[str, object]] = {"claimed_by": "w", "kinds": ["p"], "scopes": None, "lease": 60.0}
@@ -99,6 +105,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.timeout(300)  # a million rows have to be there first
 @pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
 def test_hot_statements_use_their_index_and_touch_a_bounded_number_of_pages(
     state: tuple[str, str], mode: Mode

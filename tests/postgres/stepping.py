@@ -90,7 +90,10 @@ class Scene:
 
     async def statuses(self) -> list[str]:
         """The status of every item, in the order of the requests."""
-        return [row["status"] for row in await self.query("select status from treadle.work_items order by requested_at, id")]
+        return [
+            row["status"]
+            for row in await self.query("select status from treadle.work_items order by requested_at, id")
+        ]
 
     async def status(self, item_id: UUID) -> str:
         """The status of one item."""
@@ -130,7 +133,7 @@ class Scene:
         await keeper.run(GATE_FUNCTION)
         trigger: LiteralString = (
             f"create trigger gate before {event} on treadle.work_items for each row"
-            f" when (current_setting('application_name') = '{name}' and ({condition}))"  # type: ignore[assignment]  # names are the test's own
+            f" when (current_setting('application_name') = '{name}' and ({condition}))"
             " execute function public.wait_at_gate()"
         )
         await keeper.run(trigger)

@@ -30,7 +30,9 @@ async def delete(scene: Scene, scope: UUID) -> Session:
     return host
 
 
-async def test_a_heartbeat_under_an_open_delete_is_bounded_and_other_items_keep_their_beat(scene: Scene) -> None:
+async def test_a_heartbeat_under_an_open_delete_is_bounded_and_other_items_keep_their_beat(
+    scene: Scene,
+) -> None:
     store = await scene.store("store", statement_seconds=1)
     scope, doomed, beside = await one_of_a_scope_and_one_beside(scene, store)
     await delete(scene, scope)

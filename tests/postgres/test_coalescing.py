@@ -20,6 +20,7 @@ from treadle.ports.cancel import Cancellation
 from treadle.postgres import PostgresStore, enqueue
 from treadle.testing.contract.harness import ALPHA, NO_PROGRESS, claimant, put, request, started, take
 
+
 class Kind(StrEnum):
     RESIZE = "resize"
 
@@ -65,7 +66,9 @@ async def test_without_the_hold_the_waiting_item_runs_before_the_change_is_visib
     caller = await scene.session("caller", autocommit=False)
     await caller.run("insert into public.photos (name) values ('new')")
     await caller.product("enqueue", kind=ALPHA, payload="{}", scope_id=None, dedup_key="k", requested_by=None)
-    (found,) = await caller.run("select id from treadle.work_items where dedup_key = 'k' and status = 'queued'")
+    (found,) = await caller.run(
+        "select id from treadle.work_items where dedup_key = 'k' and status = 'queued'"
+    )
     assert (found["id"], (await take(store)).item_id, await photos(scene)) == (twin, twin, 0)
     await caller.connection.commit()
 
@@ -94,7 +97,9 @@ async def test_a_caller_that_rolls_back_lets_the_waiting_item_go(scene: Scene) -
     assert ((await take(store)).item_id, await photos(scene)) == (twin, 0)
 
 
-async def test_a_new_item_of_a_caller_does_not_exist_before_its_commit_or_after_its_rollback(scene: Scene) -> None:
+async def test_a_new_item_of_a_caller_does_not_exist_before_its_commit_or_after_its_rollback(
+    scene: Scene,
+) -> None:
     store = await scene.store("store")
     for end in ("rollback", "commit"):
         caller = await scene.session("caller", autocommit=False)
@@ -106,7 +111,9 @@ async def test_a_new_item_of_a_caller_does_not_exist_before_its_commit_or_after_
 
 
 @pytest.mark.parametrize("end", ["commit", "rollback"])
-async def test_a_second_caller_waits_for_the_first_and_is_never_left_without_an_item(scene: Scene, end: str) -> None:
+async def test_a_second_caller_waits_for_the_first_and_is_never_left_without_an_item(
+    scene: Scene, end: str
+) -> None:
     store = await scene.store("store")
     caller = await scene.session("caller", autocommit=False)
     first = await store.queue.enqueue(KEYED, connection=caller.connection)
@@ -120,7 +127,9 @@ async def test_a_second_caller_waits_for_the_first_and_is_never_left_without_an_
 
 
 @pytest.mark.parametrize("fate", ["claimed", "cancelled"])
-async def test_a_twin_that_goes_before_it_can_be_held_makes_room_for_a_new_item(scene: Scene, fate: str) -> None:
+async def test_a_twin_that_goes_before_it_can_be_held_makes_room_for_a_new_item(
+    scene: Scene, fate: str
+) -> None:
     store = await scene.store("store")
     twin = await put(store, KEYED)
     other = await scene.session("other", autocommit=False)
@@ -165,7 +174,9 @@ async def test_other_work_is_claimed_past_a_held_item(scene: Scene) -> None:
 
 async def test_a_repeatable_read_caller_is_told_of_a_twin_that_it_cannot_see(scene: Scene) -> None:
     store = await scene.store("store")
-    connection: AsyncConnection[dict[str, object]] = (await scene.session("caller", autocommit=False)).connection
+    connection: AsyncConnection[dict[str, object]] = (
+        await scene.session("caller", autocommit=False)
+    ).connection
     await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ)
     await connection.execute("select 1")
     await put(store, KEYED)
@@ -179,7 +190,9 @@ async def test_callers_at_once_that_commit_or_roll_back_end_with_one_item_of_the
     ids: set[UUID] = set()
 
     async def ask(number: int, caller: Session) -> None:
-        asked = await store.queue.enqueue(NewItem(kind=ALPHA, payload="{}", dedup_key="k"), connection=caller.connection)
+        asked = await store.queue.enqueue(
+            NewItem(kind=ALPHA, payload="{}", dedup_key="k"), connection=caller.connection
+        )
         if number % 3:
             await caller.connection.commit()
             ids.add(asked.id)

@@ -53,7 +53,7 @@ async def test_a_black_hole_is_told_within_the_bound_and_the_pool_recovers_after
                         await put(store)
                     with pytest.raises(StoreUnavailable):
                         await store.leases.heartbeat(lease, NO_PROGRESS, LEASE)
-            proxy.heal()
+            proxy.heal(lost=True)
             assert await sooner_or_later(lambda: store.leases.heartbeat(lease, NO_PROGRESS, LEASE)) == Beat(
                 cancel_requested=False
             )
@@ -120,7 +120,10 @@ async def test_a_store_outlives_a_restart_of_its_server(mode: str) -> None:
             async with PostgresStore(server.dsn, statement_seconds=5) as store:
                 lease = await started(store)
                 await asyncio.to_thread(server.restart, "immediate" if mode == "immediate" else "fast")
-                assert await sooner_or_later(lambda: store.leases.heartbeat(lease, NO_PROGRESS, LEASE)) is not None
+                assert (
+                    await sooner_or_later(lambda: store.leases.heartbeat(lease, NO_PROGRESS, LEASE))
+                    is not None
+                )
                 finished = await sooner_or_later(lambda: store.leases.finish(lease, Succeeded(), NO_PROGRESS))
                 assert finished.accepted
     finally:
@@ -131,7 +134,7 @@ async def test_a_server_that_is_away_at_the_start_is_asked_again(dsn: str) -> No
     with Proxy(dsn) as proxy:
         proxy.swallow()
         async with PostgresStore(proxy.dsn, statement_seconds=1) as store:
-            proxy.heal()
+            proxy.heal(lost=True)
             assert await sooner_or_later(lambda: put(store)) is not None
 
 
@@ -198,9 +201,16 @@ async def schedules_once(scene: Scene, store: PostgresStore) -> None:
 
 @pytest.mark.parametrize(
     ("setting", "value"),
-    [("timezone", "Asia/Kathmandu"), ("datestyle", "German"), ("intervalstyle", "sql_standard"), ("search_path", "")],
+    [
+        ("timezone", "Asia/Kathmandu"),
+        ("datestyle", "German"),
+        ("intervalstyle", "sql_standard"),
+        ("search_path", ""),
+    ],
 )
-async def test_times_are_utc_and_right_whatever_the_server_is_set_to(dsn: str, setting: LiteralString, value: str) -> None:
+async def test_times_are_utc_and_right_whatever_the_server_is_set_to(
+    dsn: str, setting: LiteralString, value: str
+) -> None:
     configure(dsn, setting, value)
     async with PostgresStore(dsn) as store:
         lease = await started(store)

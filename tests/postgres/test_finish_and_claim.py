@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import LiteralString
 from uuid import UUID, uuid4
@@ -36,7 +37,15 @@ returning id
 """
 FROM_THE_HEAD = {"after_at": "-infinity", "after_id": UUID(int=0), "window": 256}
 CLAIM = {"claimed_by": "one@test", "kinds": [ALPHA, BETA], "scopes": None, "lease": 60.0, **FROM_THE_HEAD}
-END = {"status": "succeeded", "done": None, "total": None, "note": None, "result": None, "error": None, "stalls": 0}
+END = {
+    "status": "succeeded",
+    "done": None,
+    "total": None,
+    "note": None,
+    "result": None,
+    "error": None,
+    "stalls": 0,
+}
 
 
 async def finish_and_claim(session: Session, lease: Lease, *, attempt: int = 1, **other: object) -> Rows:
@@ -76,7 +85,9 @@ async def test_an_accepted_finish_is_told_even_when_nothing_waits(scene: Scene) 
 
 
 @pytest.mark.parametrize("fate", ["stalled", "claimed", "cancelled", "deleted"])
-async def test_the_next_item_is_right_although_the_head_changed_after_the_snapshot(scene: Scene, fate: str) -> None:
+async def test_the_next_item_is_right_although_the_head_changed_after_the_snapshot(
+    scene: Scene, fate: str
+) -> None:
     store = await scene.store("store")
     lease, waiting = await one_running(store, 2)
     head, second = await in_order(scene, waiting)
@@ -115,7 +126,9 @@ async def test_a_finish_that_waits_holds_no_other_item_meanwhile(scene: Scene) -
     assert (cancelled["status"], answer["accepted"], answer["id"]) == ("cancelled", True, None)
 
 
-async def test_the_obvious_statement_holds_the_next_item_while_its_finish_waits_and_deadlocks(scene: Scene) -> None:
+async def test_the_obvious_statement_holds_the_next_item_while_its_finish_waits_and_deadlocks(
+    scene: Scene,
+) -> None:
     store = await scene.store("store")
     lease, waiting = await one_running(store, 2)
     head, second = await in_order(scene, waiting)
@@ -126,9 +139,8 @@ async def test_the_obvious_statement_holds_the_next_item_while_its_finish_waits_
     await scene.blocked("worker", finish)
     assert (await take(store, claimant("two@test"))).item_id == second
     cancel = scene.start(admin.product("cancel", id=head))
-    with pytest.raises(psycopg.errors.DeadlockDetected):
-        await finish
-        await cancel
+    answers = await asyncio.gather(finish, cancel, return_exceptions=True)
+    assert [type(answer) for answer in answers].count(psycopg.errors.DeadlockDetected) == 1
 
 
 async def test_a_value_that_cannot_be_stored_undoes_the_claim_too(scene: Scene) -> None:
@@ -140,7 +152,9 @@ async def test_a_value_that_cannot_be_stored_undoes_the_claim_too(scene: Scene) 
     assert (await scene.status(lease.item_id), await scene.status(waiting)) == ("running", "queued")
 
 
-async def test_after_a_lost_reply_the_item_is_read_back_and_what_came_with_it_is_released(scene: Scene) -> None:
+async def test_after_a_lost_reply_the_item_is_read_back_and_what_came_with_it_is_released(
+    scene: Scene,
+) -> None:
     store = await scene.store("store")
     lease, (waiting,) = await one_running(store, 1)
     lost = await store.leases.finish(lease, Succeeded(), NO_PROGRESS, claimant())
@@ -170,7 +184,9 @@ async def crowd(scene: Scene, count: int, *, kind: str = ALPHA, scope: UUID | No
     await scene.query(
         "insert into treadle.work_items (kind, scope_id, requested_at)"
         " select %(kind)s, %(scope)s, '2000-01-01' from generate_series(1, %(count)s)",
-        kind=kind, scope=scope, count=count,
+        kind=kind,
+        scope=scope,
+        count=count,
     )
 
 
@@ -192,7 +208,9 @@ async def test_a_finish_behind_a_long_foreign_head_claims_the_next_own_item(scen
     assert (finished.accepted, finished.next.item_id) == (True, mine)
 
 
-async def test_behind_a_foreign_head_the_oldest_of_all_own_scopes_and_the_unscoped_comes_first(scene: Scene) -> None:
+async def test_behind_a_foreign_head_the_oldest_of_all_own_scopes_and_the_unscoped_comes_first(
+    scene: Scene,
+) -> None:
     store = await scene.store("store")
     scopes = [await add_scope(scene) for _ in range(3)]
     await crowd(scene, 300, scope=await add_scope(scene))

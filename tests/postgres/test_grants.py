@@ -114,7 +114,8 @@ REFUSED: dict[str, LiteralString] = {
     "delete": "delete from treadle.work_items",
     "truncate": "truncate treadle.work_items",
     "cancel at a time of its choice": "select treadle.cancel_work_item(gen_random_uuid(), now())",
-    "write an event": "insert into treadle.item_events (item_id, attempt, event) values (gen_random_uuid(), 1, 'stalled')",
+    "write an event": "insert into treadle.item_events (item_id, attempt, event)"
+    " values (gen_random_uuid(), 1, 'stalled')",
     "delete events": "delete from treadle.item_events",
     "pass for a worker": "insert into treadle.workers (claimed_by, kinds, running) values ('x', '{}', '{}')",
     "write a tombstone": "insert into treadle.tombstones (item_ids) values ('{}')",
@@ -165,6 +166,9 @@ async def expire_beside_a_twin(worker: PostgresStore) -> None:
 
 async def test_the_worker_role_cannot_change_the_schema(roles: Roles) -> None:
     with psycopg.connect(roles.worker, autocommit=True) as connection:
-        for statement in ("drop table treadle.work_items", "alter table treadle.work_items add column mine text"):
+        for statement in (
+            "drop table treadle.work_items",
+            "alter table treadle.work_items add column mine text",
+        ):
             with pytest.raises(InsufficientPrivilege):
                 connection.execute(statement.encode())

@@ -58,7 +58,9 @@ class Pooler:
         )  # fmt: skip
         file.chmod(0o644)
         other_user = ["-u", "nobody"] if os.geteuid() == 0 else []  # it refuses to run as root
-        self.process = subprocess.Popen([PROGRAM, "-q", *other_user, str(file)], stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [PROGRAM, "-q", *other_user, str(file)], stderr=subprocess.PIPE, text=True
+        )
 
     def dsn(self, dsn: str) -> str:
         """The way to the database of *dsn* through the pooler."""
@@ -108,7 +110,13 @@ class TestThroughPooler(StoreContract):
         return PooledHarness(dsn, pooler.dsn(dsn))
 
 
-SETTINGS = ("lock_timeout", "statement_timeout", "default_transaction_isolation", "plan_cache_mode", "datestyle")
+SETTINGS = (
+    "lock_timeout",
+    "statement_timeout",
+    "default_transaction_isolation",
+    "plan_cache_mode",
+    "datestyle",
+)
 
 
 def settings(connection: psycopg.Connection[tuple[object, ...]]) -> list[object]:
@@ -118,7 +126,9 @@ def settings(connection: psycopg.Connection[tuple[object, ...]]) -> list[object]
 async def test_nothing_is_left_on_the_poolers_connections(dsn: str, pooler: Pooler) -> None:
     async with PostgresStore(pooler.dsn(dsn)) as one, PostgresStore(pooler.dsn(dsn)) as two:
         for number in range(20):
-            await asyncio.gather(*(store.queue.enqueue(request(key=f"k{number}")) for store in (one, two) * 3))
+            await asyncio.gather(
+                *(store.queue.enqueue(request(key=f"k{number}")) for store in (one, two) * 3)
+            )
             await asyncio.gather(*(store.leases.recover(stall_limit=3) for store in (one, two) * 3))
         with psycopg.connect(dsn, autocommit=True) as direct:
             untouched = settings(direct)

@@ -217,7 +217,9 @@ async def test_a_heartbeat_that_waited_for_a_recovery_is_fenced_off(scene: Scene
 
 
 @pytest.mark.parametrize("key", ["broken", None])
-async def test_a_row_that_a_hosts_trigger_refuses_does_not_stop_the_sweep(scene: Scene, key: str | None) -> None:
+async def test_a_row_that_a_hosts_trigger_refuses_does_not_stop_the_sweep(
+    scene: Scene, key: str | None
+) -> None:
     store = await scene.store("store")
     broken = await expired(store, key)
     others = [await expired(store, other) for other in ("a", None, "z", None)]
@@ -244,5 +246,7 @@ async def test_sweeps_at_once_over_the_same_keys_settle_every_item_once(scene: S
     stores = [await scene.store(f"sweep{number}") for number in range(3)]
     swept = await asyncio.gather(*(one.leases.recover(stall_limit=9) for one in stores))
     swept.append(await store.leases.recover(stall_limit=9))
-    assert sorted(one.item_id for sweep in swept for one in sweep) == sorted(lease.item_id for lease in leases)
+    assert sorted(one.item_id for sweep in swept for one in sweep) == sorted(
+        lease.item_id for lease in leases
+    )
     assert sorted(await scene.statuses()) == ["cancelled"] * 9 + ["queued"] * 3

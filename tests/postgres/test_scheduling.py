@@ -91,7 +91,9 @@ async def test_a_second_item_follows_only_after_the_interval(scene: Scene) -> No
     assert len(await store.schedules.schedule([due(interval=timedelta(microseconds=1))])) == 1
 
 
-async def test_a_key_in_a_callers_open_transaction_is_passed_over_and_the_others_are_queued(scene: Scene) -> None:
+async def test_a_key_in_a_callers_open_transaction_is_passed_over_and_the_others_are_queued(
+    scene: Scene,
+) -> None:
     caller = await scene.session("caller", autocommit=False)
     await caller.run("insert into treadle.work_items (kind, dedup_key) values ('alpha', 'held')")
     store = await scene.store("store")
@@ -129,7 +131,9 @@ async def test_a_scope_deleted_while_it_is_scheduled_stops_no_other(scene: Scene
     assert (item.id, item.scope_id) == (queued, stays)
 
 
-async def test_two_schedulers_with_their_keys_in_opposite_order_wait_for_each_other_one_way_only(scene: Scene) -> None:
+async def test_two_schedulers_with_their_keys_in_opposite_order_wait_for_each_other_one_way_only(
+    scene: Scene,
+) -> None:
     """Both insert in the order of the keys, so the second holds nothing that the first still needs."""
     one = await scene.session("one", autocommit=False)
     await one.run("insert into treadle.work_items (kind, dedup_key) values ('alpha', 'a')")

@@ -60,7 +60,9 @@ async def test_the_lease_that_comes_with_a_finish_is_as_long_as_asked(scene: Sce
 
 
 @pytest.mark.parametrize("lease", LEASES)
-async def test_a_heartbeat_extends_by_as_much_as_asked_counted_from_now(scene: Scene, lease: timedelta) -> None:
+async def test_a_heartbeat_extends_by_as_much_as_asked_counted_from_now(
+    scene: Scene, lease: timedelta
+) -> None:
     store = await scene.store("store")
     held = await started(store, None, claimant(lease=timedelta(hours=1)))
     await store.leases.heartbeat(held, NO_PROGRESS, lease)
@@ -70,7 +72,7 @@ async def test_a_heartbeat_extends_by_as_much_as_asked_counted_from_now(scene: S
 async def age(scene: Scene, column: str, by: timedelta) -> None:
     """Move a time of every item into the past."""
     assert column in {"started_at", "finished_at", "lease_until"}
-    await scene.query(f"update treadle.work_items set {column} = {column} - %(by)s", by=by)  # type: ignore[arg-type]  # names are checked above
+    await scene.query(f"update treadle.work_items set {column} = {column} - %(by)s", by=by)
 
 
 @pytest.mark.parametrize(("older_than", "released"), [(timedelta(minutes=4), 1), (timedelta(minutes=6), 0)])
@@ -97,7 +99,9 @@ async def test_items_are_purged_when_they_are_as_old_as_asked(
     assert await store.retention.purge(older_than=older_than, periodic_kinds=[], limit=10) == purged
 
 
-@pytest.mark.parametrize(("age_of_tombstone", "left"), [(timedelta(seconds=3700), 1), (timedelta(seconds=3500), 2)])
+@pytest.mark.parametrize(
+    ("age_of_tombstone", "left"), [(timedelta(seconds=3700), 1), (timedelta(seconds=3500), 2)]
+)
 async def test_tombstones_stay_for_an_hour(scene: Scene, age_of_tombstone: timedelta, left: int) -> None:
     store = await scene.store("store")
     await scene.query(
@@ -110,7 +114,9 @@ async def test_tombstones_stay_for_an_hour(scene: Scene, age_of_tombstone: timed
 
 
 @pytest.mark.parametrize(("interval", "queued"), [(timedelta(minutes=59), 1), (timedelta(minutes=61), 0)])
-async def test_work_is_due_after_the_interval_that_was_given(scene: Scene, interval: timedelta, queued: int) -> None:
+async def test_work_is_due_after_the_interval_that_was_given(
+    scene: Scene, interval: timedelta, queued: int
+) -> None:
     store = await scene.store("store")
     await finish_long_ago(scene, store, timedelta(hours=1))
     due = Due(item=request(key="k", by=None), interval=interval)

@@ -84,6 +84,11 @@ class Database:
             cursor = await connection.execute(statement(name), {"now": self.now, **values})
             return await cursor.fetchall() if cursor.description else []
 
+    async def only_row(self, name: str, **values: object) -> DictRow:
+        """Run the statement called *name*, which always returns one row, by itself."""
+        (row,) = await self.rows(name, **values)
+        return row
+
     async def row(self, name: str, **values: object) -> DictRow | None:
         """Run the statement called *name* by itself and return its first row."""
         rows = await self.rows(name, **values)
@@ -103,16 +108,18 @@ class Database:
         does not answer, ``SchemaMismatch`` on first use. Other database errors pass unchanged.
         """
         try:
-            async with self._pool.connection(timeout=self._seconds) as connection:
-                async with _deadline(connection, self._seconds + 1.0):
-                    if not self._checked:
-                        await self._check(connection)
-                    if lock_seconds is None and not self._pooler and connection.autocommit:
+            async with (
+                self._pool.connection(timeout=self._seconds) as connection,
+                _deadline(connection, self._seconds + 1.0),
+            ):
+                if not self._checked:
+                    await self._check(connection)
+                if lock_seconds is None and not self._pooler and connection.autocommit:
+                    yield connection
+                else:
+                    async with connection.transaction():
+                        await self._bound_locally(connection, lock_seconds)
                         yield connection
-                    else:
-                        async with connection.transaction():
-                            await self._bound_locally(connection, lock_seconds)
-                            yield connection
         except (errors.LockNotAvailable, errors.QueryCanceled, errors.DeadlockDetected) as error:
             raise Busy(f"the database was busy: {error}") from error
         except (psycopg.OperationalError, PoolTimeout) as error:
@@ -153,8 +160,7 @@ class Database:
             version = await _scalar(connection, CHECK.replace("max(version)", "max(version) as value"))
         except (errors.UndefinedTable, errors.InvalidSchemaName):
             version = None
-        assert version is None or isinstance(version, int)
-        refuse_other_version(version)
+        refuse_other_version(version if isinstance(version, int) else None)
         self._checked = True
 
 

@@ -44,8 +44,9 @@ class PostgresLeases:
         self._bound = Bound()
 
     async def claim(self, claimant: Claimant) -> Lease | None:
-        row = await self._database.row("claim", **_claimant(claimant), **self._bound.lower(), window=WINDOW)
-        assert row is not None
+        row = await self._database.only_row(
+            "claim", **_claimant(claimant), **self._bound.lower(), window=WINDOW
+        )
         return await self._claimed(row, claimant)
 
     async def finish(
@@ -54,10 +55,9 @@ class PostgresLeases:
         values = {**_held(lease), **_progress(progress), **_ending(outcome)}
         if claimant is None:
             return Finished(await self._database.row("finish", **values, claimed_by=None) is not None)
-        row = await self._database.row(
+        row = await self._database.only_row(
             "finish_and_claim", **values, **_claimant(claimant), **self._bound.lower(), window=WINDOW
         )
-        assert row is not None
         if not row["accepted"]:
             return Finished(accepted=False)
         return Finished(accepted=True, next=await self._claimed(row, claimant))
@@ -65,7 +65,12 @@ class PostgresLeases:
     async def _claimed(self, row: DictRow, claimant: Claimant) -> Lease | None:
         if row["id"] is None and self._bound.drop():
             # What came back to the queue or was committed late lies below the bound.
-            row = await self._database.row("claim", **_claimant(claimant), **self._bound.lower(), window=WINDOW) or row
+            row = (
+                await self._database.only_row(
+                    "claim", **_claimant(claimant), **self._bound.lower(), window=WINDOW
+                )
+                or row
+            )
         if row["id"] is None and row["seen"] == WINDOW:
             row = await self._claim_far(claimant)
         if row["id"] is None:
@@ -76,12 +81,10 @@ class PostgresLeases:
 
     async def _claim_far(self, claimant: Claimant) -> DictRow:
         """The whole window is others' work, or held: look further, scope by scope."""
-        row = await self._database.row("claim_far", **_claimant(claimant), heads=HEADS)
-        assert row is not None
+        row = await self._database.only_row("claim_far", **_claimant(claimant), heads=HEADS)
         if row["id"] is None and row["seen"]:
             # All of these are held by somebody at this moment; there may be free ones behind them.
-            row = await self._database.row("claim_far", **_claimant(claimant), heads=WINDOW)
-            assert row is not None
+            row = await self._database.only_row("claim_far", **_claimant(claimant), heads=WINDOW)
         return row
 
     async def heartbeat(self, lease: Lease, progress: Progress, extend: timedelta) -> Beat | None:
@@ -100,7 +103,9 @@ class PostgresLeases:
     async def recover(self, *, stall_limit: int) -> Sequence[Released]:
         released = await self._recover_unkeyed(stall_limit)
         after: tuple[datetime | str, UUID] = ("-infinity", UUID(int=0))
-        while rows := await self._database.rows("find_expired", after_at=after[0], after_id=after[1], limit=BATCH):
+        while rows := await self._database.rows(
+            "find_expired", after_at=after[0], after_id=after[1], limit=BATCH
+        ):
             released += await self._recover_singly(rows, stall_limit)
             after = (rows[-1]["started_at"], rows[-1]["id"])
         return released
@@ -130,7 +135,7 @@ class PostgresLeases:
                     held.add(key)
                 continue
             except psycopg.Error as error:
-                logger.error("item %s cannot be taken back, left to the next sweep: %s", row["id"], error)
+                logger.warning("item %s cannot be taken back, left to the next sweep: %s", row["id"], error)
                 continue
             if back is not None:
                 released.append(back)
@@ -144,7 +149,12 @@ class PostgresLeases:
         )
         released = []
         for row in rows:
-            values = {**_identity(row), **_progress(Progress()), "dedup_key": row["dedup_key"], "claimed_by": claimed_by}
+            values = {
+                **_identity(row),
+                **_progress(Progress()),
+                "dedup_key": row["dedup_key"],
+                "claimed_by": claimed_by,
+            }
             if back := await self._give_back("release", values):
                 released.append(back)
         return released
@@ -157,7 +167,9 @@ class PostgresLeases:
             try:
                 row = await self._in_short_transaction(verb, values)
             except UniqueViolation:
-                row = await self._in_short_transaction("merge_into_twin", {**_progress(Progress()), **values, **twin})
+                row = await self._in_short_transaction(
+                    "merge_into_twin", {**_progress(Progress()), **values, **twin}
+                )
                 if row is None:
                     continue  # The twin was claimed or cancelled meanwhile: the way back may be free now.
             return _released(row) if row else None
@@ -182,7 +194,12 @@ def _claimant(claimant: Claimant) -> dict[str, object]:
 
 
 def _held(lease: Lease) -> dict[str, object]:
-    return {"id": lease.item_id, "attempt": lease.attempt, "stalls": lease.stalls, "dedup_key": lease.dedup_key}
+    return {
+        "id": lease.item_id,
+        "attempt": lease.attempt,
+        "stalls": lease.stalls,
+        "dedup_key": lease.dedup_key,
+    }
 
 
 def _identity(row: DictRow) -> dict[str, object]:

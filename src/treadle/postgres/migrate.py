@@ -46,7 +46,9 @@ def migrate(conninfo: str, *, package: str = PACKAGE, schema: str = SCHEMA) -> l
         raise StoreUnavailable(f"the database cannot be reached: {str(error).strip()}") from error
     connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     with connection:
-        connection.execute("select pg_advisory_xact_lock(hashtext('treadle.migrate'), hashtext(%s))", [schema])
+        connection.execute(
+            "select pg_advisory_xact_lock(hashtext('treadle.migrate'), hashtext(%s))", [schema]
+        )
         _prepare(connection, schema)
         current = _version(connection, schema)
         known = migrations(package)
@@ -55,7 +57,9 @@ def migrate(conninfo: str, *, package: str = PACKAGE, schema: str = SCHEMA) -> l
         for migration in applied:
             connection.execute(migration.text)
             connection.execute(
-                sql.SQL("insert into {}.migrations (version, name) values (%s, %s)").format(sql.Identifier(schema)),
+                sql.SQL("insert into {}.migrations (version, name) values (%s, %s)").format(
+                    sql.Identifier(schema)
+                ),
                 [migration.version, migration.name],
             )
     return [migration.name for migration in applied]
@@ -81,11 +85,14 @@ def _prepare(connection: psycopg.Connection, schema: str) -> None:
     connection.execute(
         sql.SQL(
             "create table if not exists {schema}.migrations ("
-            "version integer primary key, name text not null, applied_at timestamptz not null default clock_timestamp())"
+            "version integer primary key, name text not null,"
+            " applied_at timestamptz not null default clock_timestamp())"
         ).format(**names)
     )
     connection.execute(
-        sql.SQL("comment on table {schema}.migrations is 'The numbered migrations applied to this schema.'").format(**names)
+        sql.SQL(
+            "comment on table {schema}.migrations is 'The numbered migrations applied to this schema.'"
+        ).format(**names)
     )
 
 

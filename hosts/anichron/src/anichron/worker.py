@@ -80,7 +80,9 @@ async def _assembled(settings: Settings, stack: AsyncExitStack) -> Worker:
     )
     configs = StorageConfigs(database)
     user = await _resident(section, database, configs)
-    queue = await stack.enter_async_context(_store(settings))
+    queue = _store(settings)
+    stack.push_async_exit(queue)  # before it is opened, which SIGTERM may interrupt
+    await queue.__aenter__()
     decoder = await stack.enter_async_context(ProcessDecoder(section.max_concurrent_files))
     return Worker(
         _store(settings),  # the worker opens it on the thread where it uses it, which is not ours

@@ -141,6 +141,19 @@ def test_a_worker_that_refuses_to_run_ends_all_with_its_reason(
     assert "Traceback" not in system.output
 
 
+@pytest.mark.parametrize("line", ["migrated anichron/library", "admin: admin"])
+def test_a_start_can_be_stopped_at_any_point(
+    anichron: Start, folder: Path, six_photos: Path, line: str
+) -> None:
+    arguments = ["up", "--photos", six_photos, "--port", free_port(), "--data", folder / "data"]
+    system = anichron(*arguments)
+    system.line_with(line)
+    family = descendants(system.process.pid)
+    assert system.stop() == 0, system.output
+    assert system.lines[-1] == "stopped\n"
+    await_gone(family, seconds=1)
+
+
 def test_photos_that_are_no_folder_are_refused_before_anything_starts(
     anichron: Start, tmp_path: Path
 ) -> None:

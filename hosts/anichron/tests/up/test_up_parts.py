@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import signal
 import stat
 import sys
 from collections.abc import Callable
@@ -114,3 +115,13 @@ async def test_a_process_that_will_not_stop_is_killed() -> None:
     await stubborn.stop(seconds=0.1)
     await running
     assert said == ["worker | on", "the worker did not end in 0.1 s and was killed"]
+
+
+async def test_a_process_that_is_just_being_born_is_stopped_too() -> None:
+    newborn = child("import signal; signal.pause()", lambda _: None)
+    running = asyncio.create_task(newborn.run())
+    await asyncio.sleep(0)  # it has begun to start the process, and does not have it yet
+    assert newborn._process is None
+    await newborn.stop(seconds=30)
+    await running
+    assert newborn._process.returncode == -signal.SIGTERM

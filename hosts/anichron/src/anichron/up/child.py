@@ -37,6 +37,8 @@ class Child:
         self._say = say
         self._process: asyncio.subprocess.Process | None = None
         self._stopping = asyncio.Event()
+        self._gone = asyncio.Event()
+        self._gone.set()
 
     async def run(self) -> None:
         """Keep the process running until ``stop``; killed or crashed, it is started again.
@@ -68,33 +70,37 @@ class Child:
     async def stop(self, *, seconds: float) -> None:
         """Ask the process to end and wait for it; after *seconds* it is killed."""
         self._stopping.set()
-        if self._process is None:
-            return
         self.signal(signal.SIGTERM)
         try:
             async with asyncio.timeout(seconds):
-                await self._process.wait()
+                await self._gone.wait()
         except TimeoutError:
             self._say(f"the {self.name} did not end in {seconds:g} s and was killed")
             self.signal(signal.SIGKILL)
-            await self._process.wait()
+            await self._gone.wait()
 
     async def _live(self) -> int:
-        self._process = await asyncio.create_subprocess_exec(
-            *self._command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            env=self._environment | {"PYTHONUNBUFFERED": "1"},
-            process_group=0,
-        )
-        output = cast("asyncio.StreamReader", self._process.stdout)  # it is a pipe
-        relay = asyncio.create_task(self._relay(output))
-        code = await self._process.wait()
-        # A process it left behind may hold the pipe open for ever.
-        await asyncio.wait([relay], timeout=1)
-        relay.cancel()
-        return code
+        self._gone.clear()
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                env=self._environment | {"PYTHONUNBUFFERED": "1"},
+                process_group=0,
+            )
+            if self._stopping.is_set():  # while it was being born
+                self.signal(signal.SIGTERM)
+            output = cast("asyncio.StreamReader", self._process.stdout)  # it is a pipe
+            relay = asyncio.create_task(self._relay(output))
+            code = await self._process.wait()
+            # A process it left behind may hold the pipe open for ever.
+            await asyncio.wait([relay], timeout=1)
+            relay.cancel()
+            return code
+        finally:
+            self._gone.set()
 
     async def _relay(self, output: asyncio.StreamReader) -> None:
         rest = b""

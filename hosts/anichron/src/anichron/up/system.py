@@ -55,6 +55,10 @@ class System:
         for number in _SIGNALS:
             asyncio.get_running_loop().add_signal_handler(number, stop)
         await self._furnish()
+        if not asked.is_set():
+            await self._operate(asked, worker, api)
+
+    async def _operate(self, asked: asyncio.Event, worker: Child, api: Child) -> None:
         jobs: set[asyncio.Task[Any]] = {
             asyncio.create_task(job, name=name)
             for name, job in {
@@ -103,12 +107,17 @@ class System:
         self.say("Ctrl-C stops everything; the next start continues where this one ends")
 
     async def _show_progress(self) -> None:
-        async with PostgresClient(self.settings.conninfo, connections=1) as client:
+        client = PostgresClient(self.settings.conninfo, connections=1)
+        try:
+            await client.__aenter__()
             states = snapshots(client.inspector, seconds=_LOOK_SECONDS)
             with self.view as view:
                 async with aclosing(states):
                     async for state in states:
                         view.show(state)
+        finally:
+            # Also when it was stopped while it connected: the pool would go on trying for ever.
+            await client.__aexit__(None, None, None)
 
     async def _keep_server(self) -> None:
         while self.server is not None:

@@ -1,5 +1,6 @@
 """A server that restarts, ends connections or refuses statements under a worker that nobody restarts."""
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.process.conftest import Start, starter
-from tests.process.harness import Observer, WorkerProcess, eventually
+from tests.process.harness import LEASE, Observer, WorkerProcess, eventually
 from tests.process.kinds import Await, Poll, Quick
 from treadle.embedded import EmbeddedPostgres
 from treadle.embedded.server import Mode
@@ -57,12 +58,14 @@ def test_a_server_that_is_away_for_longer_than_the_lease_costs_an_attempt_and_no
     worker = start()
     db.until_effect(item, "step")
     own_server.stop()
+    stopped = time.monotonic()
     worker.until_said("fenced off: the lease could not be extended in time")
     eventually(
         lambda: all(loop["failures"] for loop in worker.health()["loops"] if loop["name"] == "recovery"),
         seconds=15,
         told="health says that recovery does not work",
     )
+    eventually(lambda: time.monotonic() > stopped + LEASE, seconds=LEASE, told="the lease is over")
     own_server.start()
     ended = db.until_item(item, "finished_at is not null", seconds=20)
     assert (ended["status"], ended["attempt"], ended["stalls"]) == ("succeeded", 2, 1)

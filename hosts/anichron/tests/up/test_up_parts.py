@@ -121,7 +121,9 @@ async def test_a_process_that_is_just_being_born_is_stopped_too() -> None:
     newborn = child("import signal; signal.pause()", lambda _: None)
     running = asyncio.create_task(newborn.run())
     await asyncio.sleep(0)  # it has begun to start the process, and does not have it yet
-    assert newborn._process is None
+    too_early = newborn._process
+    assert too_early is None
     await newborn.stop(seconds=30)
     await running
+    assert newborn._process is not None
     assert newborn._process.returncode == -signal.SIGTERM

@@ -19,14 +19,22 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("page", ["settings.md", "commands.md"])
 def test_a_reference_page_is_current(made: Path, page: str) -> None:
-    assert (DOCS / page).read_text("utf-8") == (made / page).read_text("utf-8"), "run `python docs/reference.py`"
+    assert (DOCS / page).read_text("utf-8") == (made / page).read_text("utf-8"), (
+        "run `python docs/reference.py`"
+    )
 
 
 @pytest.mark.parametrize(
     "words",
     [
         *("anichron up", "anichron migrate", "anichron api", "anichron worker"),
-        *("treadle migrate", "treadle grants", "treadle items list", "treadle items show", "treadle items cancel"),
+        *(
+            "treadle migrate",
+            "treadle grants",
+            "treadle items list",
+            "treadle items show",
+            "treadle items cancel",
+        ),
         "treadle items watch",
     ],
 )

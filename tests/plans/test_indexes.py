@@ -44,7 +44,7 @@ class Case:
 
 
 CASES = {
-    "heartbeat": Case("heartbeat", {**HELD, **PROGRESS, "lease": 60.0}, {PKEY}, 40, running=True),
+    "heartbeat": Case("heartbeat", {**HELD, **PROGRESS, "lease": 60.0}, {PKEY}, 70, running=True),
     "heartbeat, fenced": Case("heartbeat", {**HELD, **PROGRESS, "lease": 60.0}, {PKEY}, 12),
     "finish": Case("finish", {**HELD, **PROGRESS, **END}, {PKEY}, 70, running=True),
     "release": Case("release", {**HELD, **PROGRESS}, {PKEY}, 80, running=True),

@@ -103,6 +103,6 @@ def test_an_idle_worker_asks_little_however_many_items_it_could_run_and_wait_for
         before = network.requests
         time.sleep(window)  # the one thing to measure here is how much happens in a time
         rate = (network.requests - before) / window
-    # Per period: a claim and, past its window, one by scope; three of recovery, one of scheduling, one of presence.
-    # Seven in all, and half as many again for the part of the wait that is left to chance and for the window's edges.
-    assert rate <= 7 * 1.5 / period
+    # Round trips per period: a claim and, past its window, two by scope; two looks of recovery and a transaction
+    # of four; one of scheduling, one of presence. A tenth more is left to chance by the wait itself.
+    assert 0 < rate <= 11 * 1.1 / period

@@ -29,10 +29,11 @@ def test_a_worker_that_is_cut_off_fences_itself_in_time_and_goes_on_once_the_net
         network.heal(lost=lost)
         ended = db.until_item(item, "finished_at is not null")
         assert (ended["status"], ended["attempt"]) == ("succeeded", 2)
-        # A heartbeat that arrives late finds the item taken back already and is refused, or extends the lease
+        # Heartbeats that arrive late find the item taken back already and are refused, or extend the lease
         # once more: then the worker hands back what it no longer holds.
-        late = [["1 stalled", "1 refused"], ["1 released"], ["1 stalled"]]
-        assert db.events(item) in ([["1 stalled"]] if lost else late)
+        back, *later = db.events(item)
+        assert back in ({"1 stalled"} if lost else {"1 stalled", "1 released"})
+        assert set(later) <= (set() if lost else {"1 refused"})
         assert db.effects(item) == ["1 begin", "1 told StopReason.FENCED", "2 begin", "2 end"]
         assert worker.alive()
 

@@ -32,7 +32,7 @@ CLOSING: Final = 0.3
 """Seconds after the grace by which all is closed, or left; the interpreter takes its time after that."""
 SHORTEST: Final = 0.02
 """Seconds that each step of closing has all the same."""
-AFTER_GRACE: Final = 0.95
+AFTER_GRACE: Final = 0.9
 """Seconds after the grace within which the process is gone."""
 PATIENCE: Final = 30.0
 """Seconds without a success after which a loop is not well; five of its periods if that is longer."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import socket
 import tempfile
 from collections.abc import Awaitable, Callable
 from datetime import UTC, timedelta
@@ -136,6 +137,23 @@ async def test_a_server_that_is_away_at_the_start_is_asked_again(dsn: str) -> No
         async with PostgresStore(proxy.dsn, statement_seconds=1) as store:
             proxy.heal(lost=True)
             assert await sooner_or_later(lambda: put(store)) is not None
+
+
+async def test_an_opening_that_is_cancelled_leaves_nothing_behind() -> None:
+    # The system completes connections to it, which nobody ever accepts.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        before = asyncio.all_tasks()
+        store = PostgresStore(f"postgresql://nobody@127.0.0.1:{port}/nothing", statement_seconds=30)
+        opening = asyncio.create_task(store.__aenter__())
+        async with asyncio.timeout(10):
+            while len(asyncio.all_tasks()) <= len(before) + 1:
+                await asyncio.sleep(0)  # until the pool's own tasks run
+            opening.cancel()
+            await asyncio.wait({opening})
+            while asyncio.all_tasks() > before:
+                await asyncio.sleep(0)
+        assert opening.cancelled()
 
 
 async def test_two_databases_do_not_know_of_each_other(dsn: str, empty_dsn: str) -> None:

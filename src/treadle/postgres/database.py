@@ -59,15 +59,15 @@ class Database:
 
     async def open(self) -> None:
         """Start connecting. Raises ``SchemaMismatch`` if the server answers and its schema does not fit."""
-        await self._pool.open()
         try:
+            await self._pool.open()
             async with self.connection():
                 pass
-        except SchemaMismatch:
-            await self.close()
-            raise
         except StoreUnavailable:
             pass  # It is asked again before the first statement.
+        except BaseException:
+            await self.close()
+            raise
 
     async def close(self) -> None:
         """Close all connections, waiting for none."""

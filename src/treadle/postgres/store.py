@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Final, Self
 
 from treadle.postgres.database import Clock, Database
 from treadle.postgres.inspector import PostgresInspector
 from treadle.postgres.leases import PostgresLeases
+from treadle.postgres.live import PostgresLive
 from treadle.postgres.presence import PostgresPresence
 from treadle.postgres.queue import PostgresCancels, PostgresQueue
 from treadle.postgres.retention import PostgresRetention
@@ -38,12 +40,16 @@ class PostgresStore:
         self.leases = PostgresLeases(self._database, self._beats, conninfo)
         self.schedules = PostgresSchedules(self._database)
         self.inspector = PostgresInspector(self._database)
+        self.live = PostgresLive(self._database)
         self.retention = PostgresRetention(self._database)
         self.presence = PostgresPresence(self._database)
 
     async def __aenter__(self) -> Self:
-        await self._database.open()
-        await self._beats.open()
+        async with AsyncExitStack() as opened:
+            for database in (self._database, self._beats):
+                opened.push_async_callback(database.close)
+                await database.open()
+            opened.pop_all()
         return self
 
     async def __aexit__(

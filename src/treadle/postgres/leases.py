@@ -21,7 +21,7 @@ from treadle.ports.lease import Beat, Finished, LastWill, Released
 from treadle.postgres.bound import Bound
 from treadle.postgres.database import Busy, Database
 from treadle.postgres.statements import statement
-from treadle.postgres.testament import Testament
+from treadle.postgres.written_will import WrittenWill
 
 logger = logging.getLogger("treadle.postgres")
 
@@ -181,7 +181,7 @@ class PostgresLeases:
             return await cursor.fetchone()
 
     def last_will(self, leases: Sequence[Lease]) -> LastWill:
-        return Testament(self._conninfo, leases).will()
+        return WrittenWill(self._conninfo, leases).will()
 
 
 def _claimant(claimant: Claimant) -> dict[str, object]:

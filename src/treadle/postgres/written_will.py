@@ -24,7 +24,7 @@ TRANSACTION: Final = (
 """What a will does in one go; a failed transaction before it is still open then."""
 
 
-class Testament:
+class WrittenWill:
     """Releases *leases* in whole transactions, on a connection that outlives the program."""
 
     def __init__(self, conninfo: str, leases: Sequence[Lease]) -> None:
@@ -36,7 +36,8 @@ class Testament:
         """The program to become."""
         text = json.dumps({"conninfo": self._conninfo, "acts": [_act(lease) for lease in self._leases]})
         return LastWill(
-            arguments=[sys.executable, str(Path(last_will.__file__))],
+            # -P: the folder of the program has modules that are named like those of the standard library.
+            arguments=[sys.executable, "-P", str(Path(last_will.__file__))],
             environment={**os.environ, last_will.VARIABLE: text},
             prepare=self._prepare,
         )
@@ -54,9 +55,9 @@ class Testament:
         descriptor = os.dup(self._connection.fileno())
         os.set_inheritable(descriptor, True)
         # The driver is not needed then, and looking for packages takes time.
-        python, *rest = will.arguments
+        python, _, program = will.arguments
         return LastWill(
-            arguments=[python, "-I", "-S", *rest],
+            arguments=[python, "-I", "-S", program],
             environment={**will.environment, last_will.SOCKET_VARIABLE: str(descriptor)},
         )
 

@@ -8,7 +8,7 @@ STAMP := .venv/installed
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench chaos mutate lock fmt lint types imports
+.PHONY: help demo test check bench chaos mutate lock fmt lint types imports docs
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -38,8 +38,12 @@ imports: $(STAMP) ## check who may import whom
 bench: $(STAMP) ## measure the queue
 	@echo "make bench: there is nothing to run yet" >&2; exit 1
 
-chaos: $(STAMP) ## run the fault suite
-	@echo "make chaos: there is nothing to run yet" >&2; exit 1
+chaos: $(STAMP) ## everything at once on one database, for DURATION=60 seconds, from SEED=
+	TREADLE_CHAOS_SECONDS=$${DURATION:-60} TREADLE_CHAOS_SEED=$${SEED:-} $(BIN)/python -m pytest tests/chaos -s
+
+docs: $(STAMP) ## write anew the pages that are made from the code
+	$(BIN)/python docs/reference.py
+	$(BIN)/python docs/schema.py
 
 mutate: $(STAMP) ## check the tests by mutating the code
 	@echo "make mutate: there is nothing to run yet" >&2; exit 1

@@ -263,4 +263,6 @@ CREATE UNIQUE INDEX work_items_slot ON treadle.work_items USING btree (dedup_key
 
 CREATE INDEX work_items_unscoped ON treadle.work_items USING btree (requested_at, id) WHERE ((scope_id IS NULL) AND (finished_at IS NULL));
 
+CREATE INDEX work_items_unsuccessful ON treadle.work_items USING btree (status, id) WHERE (status = ANY (ARRAY['failed'::text, 'cancelled'::text]));
+
 CREATE TRIGGER bury_work_items AFTER DELETE ON treadle.work_items REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION treadle.bury_work_items();

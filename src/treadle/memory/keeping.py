@@ -12,7 +12,7 @@ from treadle.domain.status import Status, Verb
 from treadle.memory.row import Row
 from treadle.memory.table import Table
 from treadle.ports.cancel import CancelAnswer, Cancellation
-from treadle.ports.inspect import ALIVE, ItemEvent, ItemFilter, WorkerInfo
+from treadle.ports.inspect import ALIVE, Count, ItemEvent, ItemFilter, Page, Position, Tally, WorkerInfo
 
 FORGOTTEN_AFTER: Final = timedelta(days=1)
 
@@ -42,6 +42,49 @@ class MemoryInspector:
     async def events(self, item_id: UUID) -> Sequence[ItemEvent]:
         with self._table.moment():
             return [event for event in self._table.events if event.item_id == item_id]
+
+    async def page(self, wanted: ItemFilter, *, below: Position | None = None, limit: int = 50) -> Page:
+        by_time = set(wanted.statuses) == {Status.QUEUED}
+
+        def place(at: datetime, id_: UUID) -> tuple[object, ...]:
+            return (at, id_) if by_time else (id_,)
+
+        with self._table.moment():
+            rows = [
+                row
+                for row in self._table.rows.values()
+                if _matches(row, wanted)
+                and (below is None or place(row.requested_at, row.id) < place(below.requested_at, below.id))
+            ]
+            rows.sort(key=lambda row: place(row.requested_at, row.id), reverse=True)
+            items = [row.view() for row in rows[:limit]]
+        last = items[-1] if len(items) == limit else None
+        return Page(items=items, next=Position(last.requested_at, last.id) if last else None)
+
+    async def tally(self) -> Tally:
+        with self._table.moment() as now:
+            found = [row.status for row in self._table.rows.values()]
+            counts = {status: Count(found.count(status), exact=True) for status in Status}
+            return Tally(counts=counts, as_of=now)
+
+    async def ahead(
+        self, item: WorkItem, *, kinds: Collection[str], scopes: Collection[UUID] | None
+    ) -> Count:
+        with self._table.moment():
+            before = [
+                row
+                for row in self._table.rows.values()
+                if row.status is Status.QUEUED
+                and (row.requested_at, row.id) < (item.requested_at, item.id)
+                and row.request.kind in kinds
+                and (row.request.scope_id is None or scopes is None or row.request.scope_id in scopes)
+            ]
+            return Count(len(before), exact=True)
+
+    async def kinds_of(self, item_ids: Collection[UUID]) -> Mapping[UUID, str]:
+        with self._table.moment():
+            rows = self._table.rows
+            return {id_: rows[id_].request.kind for id_ in item_ids if id_ in rows}
 
     async def counts(self) -> Mapping[Status, int]:
         with self._table.moment():

@@ -12,6 +12,7 @@ from treadle.domain.item import NewItem
 from treadle.domain.status import Status
 from treadle.memory.keeping import MemoryCancel, MemoryInspector, MemoryPresence, MemoryRetention
 from treadle.memory.leases import MemoryLeases
+from treadle.memory.live import MemoryLive
 from treadle.memory.producing import MemoryQueue, MemorySchedules
 from treadle.memory.table import Table
 
@@ -36,6 +37,7 @@ class MemoryStore:
         self.presence = MemoryPresence(self.table)
         self.cancels = MemoryCancel(self.table)
         self.inspector = MemoryInspector(self.table)
+        self.live = MemoryLive(self.table)
         self.retention = MemoryRetention(self.table)
 
     async def __aenter__(self) -> Self:

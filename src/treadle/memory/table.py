@@ -10,13 +10,14 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from treadle.domain.event import Exceptional
-from treadle.domain.item import NewItem
+from treadle.domain.item import NewItem, WorkItem
 from treadle.domain.status import Status
 from treadle.errors import UnknownScope
 from treadle.memory.row import Row
 from treadle.ports.inspect import ItemEvent, WorkerInfo
 
 _RANDOM_BITS = 74
+_MOMENTS = 1000
 
 
 class Table:
@@ -34,6 +35,7 @@ class Table:
         self._clock = clock
         self._lock = threading.Lock()
         self._last_id = 0
+        self._moments: dict[str, dict[UUID, WorkItem]] = {}
 
     @contextmanager
     def moment(self) -> Iterator[datetime]:
@@ -88,6 +90,18 @@ class Table:
         """Add to the item's events; *attempt* is the row's unless given."""
         number = row.attempt if attempt is None else attempt
         self.events.append(ItemEvent(item_id=row.id, attempt=number, event=event, at=now, detail=detail))
+
+    def remember(self) -> str:
+        """A name for the table as it is now; the latest thousand are kept."""
+        name = secrets.token_hex(8)
+        self._moments[name] = {row.id: row.view() for row in self.rows.values()}
+        while len(self._moments) > _MOMENTS:
+            del self._moments[next(iter(self._moments))]
+        return name
+
+    def remembered(self, name: str) -> dict[UUID, WorkItem] | None:
+        """The items as they were when the table was given that name."""
+        return self._moments.get(name)
 
     def _new_id(self, now: datetime) -> UUID:
         """A version 7 UUID, above every earlier one even within a millisecond."""

@@ -9,6 +9,7 @@ from treadle.ports.cancel import Cancel
 from treadle.ports.enqueue import Enqueue
 from treadle.ports.inspect import Inspect
 from treadle.ports.lease import Leases
+from treadle.ports.live import Live
 from treadle.ports.presence import Presence
 from treadle.ports.retention import Retention
 from treadle.ports.schedule import Schedules
@@ -41,5 +42,7 @@ class Store(WorkerStore, Protocol):
     def cancels(self) -> Cancel: ...
     @property
     def inspector(self) -> Inspect: ...
+    @property
+    def live(self) -> Live: ...
     @property
     def retention(self) -> Retention: ...

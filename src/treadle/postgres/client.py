@@ -7,6 +7,7 @@ from typing import Self
 
 from treadle.postgres.database import Clock, Database
 from treadle.postgres.inspector import PostgresInspector
+from treadle.postgres.live import PostgresLive
 from treadle.postgres.queue import PostgresCancels, PostgresQueue
 
 
@@ -25,6 +26,7 @@ class PostgresClient:
         self.queue = PostgresQueue(self._database)
         self.cancels = PostgresCancels(self._database)
         self.inspector = PostgresInspector(self._database)
+        self.live = PostgresLive(self._database)
 
     async def __aenter__(self) -> Self:
         """Connect. Raises ``SchemaMismatch``; a server that is away is tried again in use."""

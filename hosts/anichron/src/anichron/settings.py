@@ -17,9 +17,13 @@ from treadle.errors import SettingsError
 BEATS_PER_LEASE: Final = 3
 """How many heartbeats a lease must have room for, so that a late one does not cost the item."""
 
+KEY_CHARACTERS: Final = 32
+"""HS256 wants a key as long as its hash (RFC 7518, section 3.2)."""
+
 
 # Nothing here is sensibly longer than a day, or ten years; a slip of the unit is caught at start.
 Seconds = Annotated[float, Gt(0), Le(86_400)]
+Minutes = Annotated[float, Gt(0), Le(1_440)]
 Hours = Annotated[float, Gt(0), Le(87_600)]
 Days = Annotated[float, Gt(0), Le(3_650)]
 Port = Annotated[int, Ge(1), Le(65_535)]
@@ -101,6 +105,25 @@ class ApiSection(Section):
     live_interval_seconds: Seconds = Field(
         2, description="Seconds between two looks for changes to show live."
     )
+    access_token_minutes: Minutes = Field(
+        15, description="Minutes that an access token is good for, and with it a live view's connection."
+    )
+    refresh_token_days: Days = Field(
+        30, description="Days without a visit after which one has to sign in again."
+    )
+    secret_key: SecretStr = Field(
+        SecretStr(""),
+        description="Key that access tokens are signed with, 32 characters or more; empty: the database keeps one.",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if 0 < len(self.secret_key.get_secret_value()) < KEY_CHARACTERS:
+            raise ValueError(
+                f"API__SECRET_KEY must have {KEY_CHARACTERS} characters or more, such as `openssl rand -hex 32` "
+                "makes, or be empty"
+            )
+        return self
 
 
 class Settings(BaseSettings):

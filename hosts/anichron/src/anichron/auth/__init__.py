@@ -1,0 +1,1 @@
+"""Signing in: sessions of refresh tokens, and short-lived access tokens that are bound to them."""

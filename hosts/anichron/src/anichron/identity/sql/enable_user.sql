@@ -1,0 +1,4 @@
+-- Let a user sign in again.
+update anichron.users
+set disabled_at = null
+where id = %(id)s

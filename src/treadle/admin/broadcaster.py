@@ -15,6 +15,7 @@ from treadle.admin.shapes import item_shape
 from treadle.admin.subscription import Subscription
 from treadle.admin.tick import Tick, frame
 from treadle.domain.item import WorkItem
+from treadle.domain.status import Status
 from treadle.errors import StoreUnavailable
 from treadle.ports.live import Changes, Live
 
@@ -39,6 +40,7 @@ class Broadcaster:
         self._readers: set[Subscription] = set()
         self._ring: deque[Tick] = deque()
         self._known: dict[UUID, WorkItem] = {}
+        self._buried: frozenset[UUID] = frozenset()
         self._away = False
         self._arrival = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -53,14 +55,15 @@ class Broadcaster:
     async def subscribe(self, since: str | None) -> AsyncIterator[Subscription]:
         """A reader's subscription, to what has changed since the cursor *since* or else from now on."""
         reader = Subscription(since)
-        if self._stopped:
+        if self._stopped or server_is_stopping():
             reader.end("shutdown")
         if self._away:
             reader.tell_status("away")
         self._readers.add(reader)
-        self._arrival.set()
         if not self._tasks:
+            self._arrival = asyncio.Event()
             self._tasks = [asyncio.create_task(self._run()), asyncio.create_task(self._watch_server())]
+        self._arrival.set()
         try:
             yield reader
         finally:
@@ -71,6 +74,9 @@ class Broadcaster:
     def stop(self) -> None:
         """End every stream, and those that are still opened, so that the server can stop."""
         self._stopped = True
+        self._end_all()
+
+    def _end_all(self) -> None:
         for reader in self._readers:
             reader.end("shutdown")
 
@@ -106,7 +112,7 @@ class Broadcaster:
     async def _watch_server(self) -> None:
         while not server_is_stopping():  # noqa: ASYNC110 - it is a flag of somebody else's
             await asyncio.sleep(_STOP_LOOK)
-        self.stop()
+        self._end_all()
 
     async def _look(self) -> None:
         changes = await self._live.changes(self.cursor)
@@ -126,11 +132,11 @@ class Broadcaster:
         running = {item.id: item for item in changes.running}
         now = running | {item.id: item for item in changes.changed}
         new = [item for item in now.values() if self._known.get(item.id) != item]
-        gone = set(changes.gone)
+        gone = set(changes.gone) - self._buried
         if not changes.running_cut:
-            gone |= {id_ for id_, item in self._known.items() if not item.status.finished} - now.keys()
-        # Running ones for their progress; the others because a standby tells them again and again.
-        self._known = now
+            gone |= {id_ for id_, item in self._known.items() if item.status is Status.RUNNING}
+        # Those that run, for their progress; those that changed, because a standby tells them again and again.
+        self._known, self._buried = now, frozenset(changes.gone)
         if changes.lost:
             return Tick(changes.cursor, reload=changes.lost)
         return Tick(changes.cursor, _frames(new), gone - now.keys())
@@ -138,7 +144,7 @@ class Broadcaster:
     def _remember(self, tick: Tick) -> None:
         self._ring.append(tick)
         while len(self._ring) > 1 and (
-            len(self._ring) > REMEMBERED or sum(map(_weight, self._ring)) > REMEMBERED_BYTES
+            len(self._ring) > REMEMBERED or sum(tick.weight for tick in self._ring) > REMEMBERED_BYTES
         ):
             self._ring.popleft()
 
@@ -192,7 +198,3 @@ class Broadcaster:
 
 def _frames(items: Iterable[WorkItem]) -> dict[UUID, bytes]:
     return {item.id: frame("item", item_shape(item).model_dump_json()) for item in items}
-
-
-def _weight(tick: Tick) -> int:
-    return sum(map(len, tick.items.values())) + 40 * len(tick.gone)

@@ -49,7 +49,8 @@ class Subscription:
             async with asyncio.timeout(seconds):
                 await self._something.wait()
         except TimeoutError:
-            return b""
+            if not self._something.is_set():
+                return b""
         self._something.clear()
         if self._end is not None:
             return self._end

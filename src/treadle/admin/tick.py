@@ -40,6 +40,11 @@ class Tick:
         return not self.items and not self.gone and self.reload is None
 
     @cached_property
+    def weight(self) -> int:
+        """About how many bytes it keeps."""
+        return sum(map(len, self.items.values())) + 40 * len(self.gone)
+
+    @cached_property
     def body(self) -> bytes:
         """The frames, made once for all readers."""
         if self.reload is not None:
@@ -53,5 +58,5 @@ class Tick:
             return Tick(later.cursor, reload=reload)
         items = {id_: text for id_, text in self.items.items() if id_ not in later.gone} | dict(later.items)
         if len(items) > ITEMS:
-            return Tick(later.cursor, reload="slow")
+            return Tick(later.cursor, reload="many")
         return Tick(later.cursor, items, {*self.gone, *later.gone} - items.keys())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -59,10 +60,19 @@ class View:
         self.ended: str | None = None
         self.reloads: list[str] = []
         self.parser = Parser()
+        self._news = asyncio.Event()
 
     def feed(self, chunk: bytes) -> None:
         for event in self.parser.feed(chunk):
             self.apply(event)
+        self._news.set()
+
+    async def until(self, condition: Callable[[View], bool]) -> None:
+        """Wait until what was read makes *condition* true."""
+        async with asyncio.timeout(20):
+            while not condition(self):
+                self._news.clear()
+                await self._news.wait()
 
     def apply(self, event: Event) -> None:
         self.events.append(event)

@@ -116,6 +116,12 @@ class ApiSection(Section):
         description="Key that access tokens are signed with, 32 characters or more; empty: the database keeps one.",
     )
 
+    @property
+    def address(self) -> str:
+        """Where a browser on this machine finds it."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 - what all stands for
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         if 0 < len(self.secret_key.get_secret_value()) < KEY_CHARACTERS:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -62,7 +62,7 @@ def api(until_stdin_closes: UntilStdinCloses = False) -> None:
     """Run an API process until SIGTERM or SIGINT."""
     from anichron.api.process import serve
 
-    _run_process(serve, until_stdin_closes=until_stdin_closes, grace=7)
+    _run_process(partial(serve, say=typer.echo), until_stdin_closes=until_stdin_closes, grace=7)
 
 
 @app.command()
@@ -72,6 +72,44 @@ def worker(until_stdin_closes: UntilStdinCloses = False) -> None:
 
     grace = load().worker.shutdown_grace_seconds + 3
     _run_process(work, until_stdin_closes=until_stdin_closes, grace=grace)
+
+
+@app.command()
+def admin() -> None:
+    """Make the first admin and print the password, as the API does when it starts; with an admin, make none."""
+    from anichron.auth.first_admin import ensure_admin
+    from anichron.database import Database
+    from anichron.identity.users import Users
+
+    async def ensure(settings: Settings) -> None:
+        async with Database(settings.conninfo) as database:
+            if there := await ensure_admin(Users(database), typer.echo):
+                name = there.username
+                typer.echo(
+                    f"{name} is an admin; `anichron reset-password {name}` gives them another password"
+                )
+
+    asyncio.run(ensure(load()))
+
+
+@app.command()
+def reset_password(name: UserName) -> None:
+    """Give a user another password, print it, and end all their sessions."""
+    from anichron.database import Database
+    from anichron.identity.passwords import made_up
+    from anichron.identity.users import Users
+
+    password = made_up()
+
+    async def reset(settings: Settings) -> None:
+        async with Database(settings.conninfo) as database:
+            users = Users(database)
+            user = await users.find(name)
+            if user is None or not await users.set_password(user.id, password):
+                raise Refused(f"there is no user {name!r}; `anichron add-user` makes one")
+
+    asyncio.run(reset(load()))
+    typer.echo(password)
 
 
 @app.command()
@@ -86,9 +124,10 @@ def add_user(
 ) -> None:
     """Add a user, and print the password that was made up for them."""
     from anichron.database import Database
+    from anichron.identity.passwords import made_up
     from anichron.identity.users import Users
 
-    password = secrets.token_urlsafe(12)
+    password = made_up()
 
     async def add(settings: Settings) -> None:
         async with Database(settings.conninfo) as database:

@@ -57,6 +57,7 @@ class StorageConfigs:
         """
         # Not resolved: workers in other containers see the path, not what a link here leads to.
         path = os.path.abspath(root)  # noqa: ASYNC240, PTH100 - touches no disk, follows no link
+        path = f"/{path.lstrip('/')}"  # POSIX keeps two slashes at the beginning
         async with self._database.connection() as connection:
             await connection.execute(statement(_SQL, "lock_configs"))
             cursor = connection.cursor(row_factory=class_row(StorageConfig))

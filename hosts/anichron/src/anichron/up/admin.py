@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
+from anichron.auth.first_admin import NAME
+from anichron.identity.passwords import made_up
 from anichron.identity.users import User, Users
 from treadle.errors import TreadleError
-
-NAME: Final = "admin"
 
 
 async def first_admin(users: Users, kept: Path, say: Callable[[str], None]) -> User:
@@ -35,7 +33,7 @@ async def first_admin(users: Users, kept: Path, say: Callable[[str], None]) -> U
 def _kept_password(path: Path) -> tuple[bool, str]:
     if path.exists():
         return False, path.read_text("utf-8").strip()
-    password = secrets.token_urlsafe(12)
+    password = made_up()
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f"{path.name}.new")
     fresh.unlink(missing_ok=True)

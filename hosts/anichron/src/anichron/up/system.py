@@ -102,7 +102,7 @@ class System:
                 writer.close()
                 break
             await asyncio.sleep(_LOOK_SECONDS)
-        self.say(f"Anichron is up: http://{api.host}:{api.port}/api/v1/healthz")
+        self.say(f"Anichron is up: {api.address}/admin/")
         self.say(f"DATABASE_URL={self.settings.conninfo}")
         self.say("Ctrl-C stops everything; the next start continues where this one ends")
 

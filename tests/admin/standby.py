@@ -16,7 +16,7 @@ REPLICATION = {"max_prepared_transactions": "5"}
 def standby_of(primary: EmbeddedPostgres, folder: Path) -> EmbeddedPostgres:
     """A server in *folder*, not started yet, that follows *primary* from where it is now."""
     data = folder / "data"
-    backup = [find_binaries(None, None).program("pg_basebackup"), "-D", data, "-d", primary.dsn]
+    backup = [find_binaries(None, None).program("pg_basebackup"), "-D", str(data), "-d", primary.dsn]
     subprocess.run([*backup, "-R", "-X", "stream", "-c", "fast"], check=True, timeout=60)
     shutil.copy(primary.folder / "password", folder / "password")
     if os.geteuid() == 0:

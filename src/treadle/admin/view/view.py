@@ -43,7 +43,7 @@ def admin_view(
     sign_in: SignIn | None = None,
     title: str = "Work items",
 ) -> Starlette:
-    """The view, for a host to mount: ``app.mount("/admin", admin_view())`` serves it at ``/admin/``.
+    """The view for a host to mount; ``app.mount("/admin", ...)`` serves it at ``/admin/``.
 
     *api* is where ``admin_router`` is, absolute or relative to the page; *sign_in* says how people get in, by
     default with a name and a password. The page itself holds nothing secret and is open to everybody; the API

@@ -56,9 +56,14 @@ export class Api {
     return counts;
   }
 
+  /** The workers seen in the last day. */
   async workers() {
-    const answer = await this.#json("/workers");
-    return Array.isArray(answer) ? answer : answer.workers;
+    return (await this.#json("/workers")).workers;
+  }
+
+  /** The kinds to filter by. */
+  async kinds() {
+    return (await this.#json("/kinds")).kinds;
   }
 
   async #json(path, options = {}) {

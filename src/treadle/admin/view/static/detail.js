@@ -51,6 +51,7 @@ export class Detail {
     this.item = null;
     this.id = null;
     this.root.hidden = true;
+    this.root.removeAttribute("data-status");
     this.root.replaceChildren();
   }
 
@@ -115,7 +116,7 @@ export class Detail {
     this.button.addEventListener("click", () => this.on.cancel(this.item));
     this.bar = null;
     this.moving = el("section", { class: "panel moving", "aria-labelledby": "moving-title", hidden: true });
-    this.waiting = new Waiting();
+    this.waiting = new Waiting(route);
     this.cancelling = new Cancelling();
     this.outcome = el("section", { class: "panel outcome", "aria-labelledby": "outcome-title", hidden: true });
     this.timeline = new Timeline(route);
@@ -137,7 +138,7 @@ export class Detail {
     setText(this.ident, item.id);
     const words = item.status === "running" && item.cancel_requested_at ? "cancelling" : item.status;
     if (this.chip.textContent !== words) this.chip.replaceChildren(icon(item.status), words);
-    setAttribute(this.chip, "data-status", item.status);
+    setAttribute(this.root, "data-status", item.status);
     const open = !item.finished_at;
     this.button.hidden = false;
     setText(this.button, open ? (item.cancel_requested_at ? "Ask again…" : "Cancel…") : "Cancel…");

@@ -10,7 +10,7 @@ export class Facts {
     this.route = route;
     this.values = new Map();
     this.list = el("dl", { class: "facts" });
-    this.root = el("section", { class: "panel", "aria-labelledby": "facts-title" }, el("h2", { id: "facts-title" }, "Facts"), this.list);
+    this.root = el("section", { class: "panel facts-panel", "aria-labelledby": "facts-title" }, el("h2", { id: "facts-title" }, "Facts"), this.list);
     this.moments = new Map();
   }
 

@@ -58,7 +58,7 @@ class Page {
     const main = document.getElementById("main");
     this.listView = el("div", {}, this.tabs.root, this.filters.root, this.list.root);
     this.trouble = el("div", { class: "trouble", role: "alert", hidden: true });
-    this.refused = el("section", { class: "refused", hidden: true });
+    this.refused = el("section", { class: "not-allowed", hidden: true });
     main.replaceChildren(this.trouble, this.refused, this.listView, this.detail.root, this.workers.root);
     this.connection = new Connection(document.getElementById("connection"), () => this.stream.retry());
     themeSwitch(document.getElementById("theme"));
@@ -153,6 +153,7 @@ class Page {
     document.getElementById("main").removeAttribute("data-refused");
     this.counts.load();
     this.workers.load();
+    this.api.kinds().then((kinds) => this.filters.learn(kinds, []), (error) => this.#trouble(error));
     const { route } = this.router;
     if (this.stream.started) {
       this.stream.resume();
@@ -210,7 +211,7 @@ class Page {
   }
 
   #showWorkers(workers) {
-    const alive = workers.filter((worker) => worker.alive !== false).length;
+    const alive = workers.filter((worker) => worker.alive).length;
     setText(document.getElementById("alive"), String(alive));
     setAttribute(document.getElementById("alive"), "data-none", alive ? null : "yes");
     this.filters.learn(workers.flatMap((worker) => [...worker.kinds]), workers.flatMap((worker) => worker.scopes ?? []));

@@ -12,7 +12,7 @@ export class Row {
     this.mark = el("span", { class: "mark" });
     this.since = new Moment("since");
     this.took = el("span");
-    this.link = el("a", { href: href(item.id), "data-route": true, class: "open", title: item.id }, item.kind);
+    this.link = el("a", { href: href(item.id), "data-route": true, class: "row-link", title: item.id }, item.kind);
     this.requested = new Moment();
     this.worker = el("span", { class: "worker-name clip" });
     this.tries = el("span", { class: "tries" });
@@ -48,7 +48,8 @@ export class Row {
     this.since.set(since);
     setText(this.worker, item.claimed_by ?? "–");
     setAttribute(this.worker, "title", item.claimed_by);
-    setText(this.tries, item.attempt ? `attempt ${item.attempt}` : "not claimed yet");
+    setAttribute(this.worker, "data-none", item.claimed_by ? null : "yes");
+    setText(this.tries, item.attempt ? `attempt ${item.attempt}` : "");
     if (item.stalls !== this.shownStalls) {
       this.shownStalls = item.stalls;
       this.stalls.replaceChildren(...(item.stalls ? [icon("stalled"), `${item.stalls} ${item.stalls === 1 ? "stall" : "stalls"}`] : []));
@@ -57,7 +58,7 @@ export class Row {
   }
 
   #outcome(item) {
-    const progressed = item.progress_done !== null || item.status === "running";
+    const progressed = item.status === "running" || (item.status !== "queued" && item.progress_done !== null);
     setText(this.sentence, sentence(item));
     setAttribute(this.sentence, "title", item.error);
     if (progressed) this.bar.update(item);
@@ -100,7 +101,7 @@ function sentence(item) {
   if (item.status === "succeeded") return summary(item);
   if (item.status === "cancelled" && item.superseded_by) return "superseded by a queued twin";
   if (item.status === "cancelled" && item.progress_done === null) return "cancelled before anything was reported";
-  if (item.status === "queued" && item.attempt) return "handed back to the queue";
+  if (item.status === "queued") return item.attempt ? "back in the queue, waits for a worker" : "waits for a worker";
   return "";
 }
 

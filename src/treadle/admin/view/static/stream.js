@@ -28,6 +28,7 @@ export class Stream {
   #last = null;
   #turn = 0;
   #connection = null;
+  #began = 0;
   #wake = null;
   #failures = 0;
   #base = 1000;
@@ -93,6 +94,7 @@ export class Stream {
   async #connect() {
     const connection = new AbortController();
     this.#connection = connection;
+    this.#began = performance.now();
     let silence = null;
     const heard = () => {
       clearTimeout(silence);
@@ -140,11 +142,10 @@ export class Stream {
   #handle(frame) {
     const data = frame.data ? parse(frame.data) : null;
     if (frame.event === "end") {
-      const expired = /token|expire|auth/i.test(String(data?.reason ?? ""));
-      return expired ? { name: "again" } : { name: "waiting", why: "the server is restarting" };
+      const lasted = performance.now() - this.#began > 1000; // else a clock is wrong, and we would spin
+      return data.reason === "expired" && lasted ? { name: "again" } : { name: "waiting", why: "the server is restarting" };
     }
-    if (frame.event === "status") this.#tell({ name: data?.database === "away" || data?.database === false ? "away" : "live" });
-    else if (this.state.name === "away") this.#tell({ name: "live" });
+    if (frame.event === "status") this.#tell({ name: data.database === "away" ? "away" : "live" });
     this.on.event(frame.event, data);
     if (frame.event === "reload") return { name: "stopped" };
     return null;

@@ -31,7 +31,7 @@ export class Workers {
   async load() {
     clearTimeout(this.#timer);
     try {
-      const workers = await this.api.workers();
+      const workers = (await this.api.workers()).sort((a, b) => b.alive - a.alive || (a.claimed_by < b.claimed_by ? -1 : 1));
       this.on.workers(workers);
       this.#update(workers);
     } catch (error) {
@@ -61,14 +61,14 @@ export class Workers {
     this.#seen.set(worker.claimed_by, seen);
     const runs = worker.running.length
       ? worker.running.map((id) => el("a", { href: hrefOf({ view: "items", item: id, statuses: [], kinds: [], scope: "" }), "data-route": true, class: "mono" }, short(id)))
-      : ["nothing: it is free"];
-    const scopes = worker.scopes === null ? "every scope" : worker.scopes.length ? worker.scopes.map(short).join(", ") : "unscoped items only";
-    const alive = worker.alive !== false;
+      : [worker.alive ? "nothing: it is free" : "nothing"];
+    const scopes = worker.scopes?.length ? worker.scopes.map((scope) => el("span", { class: "mono", title: scope }, short(scope))) : [worker.scopes === null ? "every scope" : "unscoped items only"];
+    const { alive } = worker;
     return el("li", { class: `panel worker-card ${alive ? "alive" : "lost"}` },
       el("h2", { class: "mono" }, worker.claimed_by),
       el("p", { class: "life" }, el("span", { class: "dot", "aria-hidden": "true" }), alive ? "alive, seen " : "not heard of since ", seen.root, ", up since ", new Moment().set(worker.started_at).root),
       el("dl", { class: "facts" },
-        fact("Runs", ...runs), fact("Serves", scopes),
+        fact("Runs", ...runs), fact("Serves", ...scopes),
         fact("Knows", ...[...worker.kinds].sort().map((kind) => el("span", { class: "badge" }, kind)))));
   }
 }

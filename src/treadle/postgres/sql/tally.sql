@@ -5,22 +5,27 @@ with small as materialized (
 ), whole as materialized (
     select count(*) <= %(cap)s as counted from small
 ), capped as (
+    -- In the order of an index, or the planner may look for them anywhere.
     select 'queued' as status, count(*) as count
-    from (select from treadle.work_items where status = 'queued' and finished_at is null limit %(cap)s + 1) few
+    from (select from treadle.work_items where status = 'queued' and finished_at is null
+          order by requested_at, id limit %(cap)s + 1) few
     union all
     select 'running', count(*)
-    from (select from treadle.work_items where status = 'running' and finished_at is null limit %(cap)s + 1) few
+    from (select from treadle.work_items where status = 'running' and finished_at is null
+          order by started_at, id limit %(cap)s + 1) few
     union all
     select 'failed', count(*)
     from (
         select from treadle.work_items
-        where status in ('failed', 'cancelled') and status = 'failed' limit %(cap)s + 1
+        where status in ('failed', 'cancelled') and status = 'failed'
+        order by id limit %(cap)s + 1
     ) few
     union all
     select 'cancelled', count(*)
     from (
         select from treadle.work_items
-        where status in ('failed', 'cancelled') and status = 'cancelled' limit %(cap)s + 1
+        where status in ('failed', 'cancelled') and status = 'cancelled'
+        order by id limit %(cap)s + 1
     ) few
 ), statistics as materialized (
     -- As the planner does: the density it knows, on the pages there are now.

@@ -19,6 +19,8 @@ pytest.register_assert_rewrite(
             "upkeep",
             "scopes",
             "reading",
+            "paging",
+            "following",
             "interleaving",
         )
     )
@@ -27,9 +29,11 @@ pytest.register_assert_rewrite(
 from treadle.testing.contract.asking import AskingContract  # noqa: E402 - after the rewriting is asked for
 from treadle.testing.contract.claiming import ClaimingContract  # noqa: E402
 from treadle.testing.contract.ending import CancellingContract, FinishingContract  # noqa: E402
+from treadle.testing.contract.following import FollowingContract  # noqa: E402
 from treadle.testing.contract.harness import StoreHarness  # noqa: E402
 from treadle.testing.contract.holding import HoldingContract  # noqa: E402
 from treadle.testing.contract.interleaving import InterleavingContract  # noqa: E402
+from treadle.testing.contract.paging import PagingContract  # noqa: E402
 from treadle.testing.contract.reading import PresenceContract, ReadingContract  # noqa: E402
 from treadle.testing.contract.returning import RecoveryContract, ReleaseContract, TwinContract  # noqa: E402
 from treadle.testing.contract.scopes import ScopeContract  # noqa: E402
@@ -52,6 +56,8 @@ class StoreContract(
     ScopeContract,
     ReadingContract,
     PresenceContract,
+    PagingContract,
+    FollowingContract,
     InterleavingContract,
 ):
     """All parts of the contract."""

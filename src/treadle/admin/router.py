@@ -11,7 +11,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from treadle.admin.broadcaster import Broadcaster
-from treadle.admin.position import read_position, write_position
+from treadle.admin.position import PATTERN, read_position, write_position
 from treadle.admin.problem import ProblemError, ProblemRoute, responses
 from treadle.admin.shapes import (
     Cancelled,
@@ -26,7 +26,7 @@ from treadle.admin.shapes import (
     item_shape,
 )
 from treadle.admin.store import AdminStore
-from treadle.admin.stream import EventStream, events
+from treadle.admin.stream import EVENT_SCHEMA, EventStream, events
 from treadle.admin.waiting import why_waiting
 from treadle.domain.status import Status
 from treadle.ports.cancel import Cancellation
@@ -68,7 +68,7 @@ class AdminRouter(APIRouter):
             "/events",
             self._events(require_admin),
             response_class=EventStream,
-            responses=responses(),
+            responses={200: {"content": {EventStream.media_type: {"schema": EVENT_SCHEMA}}}, **responses()},
             summary="Follow",
         )
         self._get("/{item_id}", self._detail, Detail, 404)
@@ -97,14 +97,13 @@ class AdminRouter(APIRouter):
         status: Annotated[list[Status], Query(default_factory=list)],
         kind: Annotated[list[_Name], Query(default_factory=list, max_length=50)],
         scope_id: UUID | None = None,
-        after: Annotated[str | None, Query(max_length=100, description="What `next` of a page said.")] = None,
+        after: Annotated[
+            str | None, Query(pattern=PATTERN, description="What `next` of a page said.")
+        ] = None,
         limit: Annotated[int, Query(ge=1, le=200)] = 50,
     ) -> ItemPage:
         """List. Items newest first; nothing is repeated or skipped while items change."""
-        try:
-            below = read_position(after) if after is not None else None
-        except ValueError as error:
-            raise ProblemError(422, f"after: {error}") from error
+        below = read_position(after) if after is not None else None
         # Before the page is read: a change in between is told twice rather than never.
         cursor = await self._store.live.cursor()
         wanted = ItemFilter(statuses=status, kinds=kind, scope_id=scope_id)

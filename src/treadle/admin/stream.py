@@ -22,6 +22,18 @@ HEARTBEAT_SECONDS: Final = 15.0
 """How long a stream is silent at most, so that proxies keep it open."""
 WRITE_SECONDS: Final = 30.0
 """How long one write may take; a reader that takes nothing for so long is dropped."""
+EVENT_SCHEMA: Final = {
+    "type": "object",
+    "description": "One event. `item` is an item as in the list, `gone` names ids that were deleted, `tick` ends what "
+    "was committed together and has the id to resume from, `reload` says why the list has to be read anew, `status` "
+    "how the database is, `end` why the stream ends.",
+    "properties": {
+        "event": {"type": "string", "enum": ["item", "gone", "tick", "reload", "status", "end"]},
+        "id": {"type": "string"},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+    "required": ["event", "data"],
+}
 _RETRY_MILLISECONDS: Final = (1000, 4000)
 """When readers come back after a lost connection: not all at once."""
 

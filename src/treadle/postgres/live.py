@@ -12,9 +12,10 @@ from psycopg.rows import DictRow
 from treadle.ports.live import Changes, Lost
 from treadle.postgres.database import Database
 from treadle.postgres.inspector import work_item
-from treadle.postgres.retention import TOMBSTONE_SECONDS
 
-KEPT: Final = timedelta(seconds=TOMBSTONE_SECONDS / 2)
+TOMBSTONES: Final = timedelta(hours=1)
+"""How long tombstones are kept."""
+KEPT: Final = TOMBSTONES / 2
 """How old a cursor may be: by half the time that tombstones are kept, all deletions since are known."""
 ITEMS: Final = 5000
 """How many items, and deletions, are told one by one."""

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import timedelta
-from typing import Final
 
 from treadle.postgres.database import Database
-
-TOMBSTONE_SECONDS: Final = 3600.0
-"""How long open views may take to notice a deletion."""
+from treadle.postgres.live import TOMBSTONES
 
 
 class PostgresRetention:
@@ -19,7 +16,7 @@ class PostgresRetention:
         self._database = database
 
     async def purge(self, *, older_than: timedelta, periodic_kinds: Collection[str], limit: int) -> int:
-        await self._database.count("purge_tombstones", older_than=TOMBSTONE_SECONDS)
+        await self._database.count("purge_tombstones", older_than=TOMBSTONES.total_seconds())
         return await self._database.count(
             "purge", older_than=older_than.total_seconds(), periodic_kinds=list(periodic_kinds), limit=limit
         )

@@ -89,7 +89,9 @@ def _database(server: str, *, template: str = "template0") -> Iterator[str]:
     identifiers = {"name": sql.Identifier(name), "template": sql.Identifier(template)}
     with psycopg.connect(server, autocommit=True) as admin:
         admin.execute(
-            sql.SQL("create database {name} template {template} encoding 'UTF8'").format(**identifiers)
+            sql.SQL("create database {name} template {template} encoding 'UTF8' strategy file_copy").format(
+                **identifiers
+            )
         )
         try:
             yield make_conninfo(server, dbname=name)

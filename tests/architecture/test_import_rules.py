@@ -26,6 +26,10 @@ VIOLATIONS = {
         "hosts/anichron/src/anichron/api/health.py",
         "from treadle.postgres.leases import PostgresLeases",
     ),
+    "The admin API reads and cancels, through ports, and can do nothing else": (
+        "src/treadle/admin/waiting.py",
+        "from treadle.ports.enqueue import Enqueue",
+    ),
     "Handlers and media live only in the Worker": (
         "hosts/anichron/src/anichron/api/process.py",
         "from anichron.tokens.handler import TokenCleanupHandler",

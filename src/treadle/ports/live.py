@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Protocol
 from uuid import UUID
 
 from treadle.domain.item import WorkItem
-
-
-DELETIONS_KEPT: Final = timedelta(hours=1)
-"""How long deletions are known; open views have to notice them meanwhile."""
 
 
 class Lost(StrEnum):

@@ -125,7 +125,9 @@ export class Stream {
         if (frame.id !== null) this.#last = frame.id;
       },
     });
-    const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+    // No pipe through a TextDecoderStream: Chromium's garbage collector takes such a pipe away while we wait for it.
+    const decoder = new TextDecoder();
+    const reader = body.getReader();
     for (;;) {
       const { done, value } = await reader.read();
       signal.throwIfAborted();
@@ -133,7 +135,7 @@ export class Stream {
       heard();
       this.#failures = 0;
       if (this.state.name === "connecting") this.#tell({ name: "live" });
-      parser.push(value);
+      parser.push(decoder.decode(value, { stream: true }));
       if (ended) return ended;
     }
   }

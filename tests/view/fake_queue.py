@@ -233,7 +233,7 @@ class FakeQueue:
         async def frames() -> AsyncIterator[str]:
             try:
                 yield ": changes of work items\nretry: 100\n\n"
-                while (text := await stream.get()) is not None:
+                while (text := await _next(stream)) is not None:
                     yield text
             finally:
                 self._streams.discard(stream)
@@ -241,6 +241,14 @@ class FakeQueue:
         async with self._connected:
             self._connected.notify_all()
         return StreamingResponse(frames(), media_type="text/event-stream")
+
+
+async def _next(stream: asyncio.Queue[str | None]) -> str | None:
+    """What comes next, or a sign of life when nothing does."""
+    try:
+        return await asyncio.wait_for(stream.get(), 5)
+    except TimeoutError:
+        return ": still here\n\n"
 
 
 def answer(value: Any) -> Response:

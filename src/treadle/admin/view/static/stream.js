@@ -125,7 +125,6 @@ export class Stream {
         if (frame.id !== null) this.#last = frame.id;
       },
     });
-    // No pipe through a TextDecoderStream: Chromium's garbage collector takes such a pipe away while we wait for it.
     const decoder = new TextDecoder();
     const reader = body.getReader();
     for (;;) {

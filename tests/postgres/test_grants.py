@@ -21,6 +21,7 @@ from treadle.domain.outcome import Succeeded
 from treadle.domain.schedule import Due
 from treadle.domain.status import Status
 from treadle.ports.cancel import Cancellation
+from treadle.ports.inspect import ItemFilter
 from treadle.postgres import PostgresStore
 from treadle.testing.contract.harness import ALPHA, NO_PROGRESS, claimant, put, request, started, take
 
@@ -65,6 +66,20 @@ def scope_of(owner: str) -> UUID:
     with psycopg.connect(owner, autocommit=True) as connection:
         connection.execute("insert into public.scopes (id) values (%s)", [scope])
     return scope
+
+
+async def test_the_api_role_reads_what_admins_see(api: PostgresStore, worker: PostgresStore) -> None:
+    cursor = await api.live.cursor()
+    item_id = await put(api)
+    lease = await take(worker)
+    (changed,) = (await api.live.changes(cursor)).changed
+    assert (changed.id, changed.status) == (item_id, Status.RUNNING)
+    assert (await api.inspector.tally()).counts[Status.RUNNING].count == 1
+    for statuses in ([], *([status] for status in Status)):
+        await api.inspector.page(ItemFilter(statuses=statuses))
+    await worker.leases.finish(lease, Succeeded(), NO_PROGRESS)
+    await worker.retention.purge(older_than=timedelta(0), periodic_kinds=[], limit=10)
+    assert list((await api.live.changes(cursor)).gone) == [item_id]
 
 
 async def test_the_api_role_asks_coalesces_cancels_and_reads(

@@ -200,7 +200,8 @@ class FakeQueue:
     async def _count(self, _: Request) -> Response:
         items = self.items.values()
         counts = {
-            status: {"count": sum(item["status"] == status for item in items), "exact": True} for status in STATUSES
+            status: {"count": sum(item["status"] == status for item in items), "exact": True}
+            for status in STATUSES
         }
         return answer({**counts, **self.counts, "as_of": self._at(0)})
 
@@ -214,14 +215,18 @@ class FakeQueue:
         item = self.items.get(request.path_params["id"])
         if item is None:
             return problem(404, "There is no such work item; it may have been deleted.")
-        return answer({**item, "events": self.events.get(item["id"], []), "waiting": self.waiting.get(item["id"])})
+        return answer(
+            {**item, "events": self.events.get(item["id"], []), "waiting": self.waiting.get(item["id"])}
+        )
 
     async def _cancel(self, request: Request) -> Response:
         item = self.items[request.path_params["id"]]
         if item["finished_at"] is not None:
             return problem(409, f"It has already ended: {item['status']}. There is nothing left to cancel.")
         queued = item["status"] == "queued"
-        self.change(item["id"], cancel_requested_at=self._at(0), **({"status": "cancelled"} if queued else {}))
+        self.change(
+            item["id"], cancel_requested_at=self._at(0), **({"status": "cancelled"} if queued else {})
+        )
         return answer({"cancellation": "cancelled" if queued else "requested", "item": item})
 
     async def _events(self, request: Request) -> Response:

@@ -18,7 +18,17 @@ async def test_a_running_item_shows_who_runs_it_and_how_far_it_is(page: Page, qu
     item = queue.add(1, kind="crawl", scope_id=SCOPE, requested_by=None, stalls=1, status="running")
     queue.change(item["id"], progress_done=250, progress_total=1000, progress_note="3 failed")
     await sign_in(page, queue)
-    for words in ("Running", "crawl", "scheduled", "loft:1:a", "attempt 1", "1 stall", "250 of 1,000", "3 failed", "25%"):
+    for words in (
+        "Running",
+        "crawl",
+        "scheduled",
+        "loft:1:a",
+        "attempt 1",
+        "1 stall",
+        "250 of 1,000",
+        "3 failed",
+        "25%",
+    ):
         await expect(row(page, 1)).to_contain_text(words)
     bar = row(page, 1).get_by_role("progressbar")
     await expect(bar).to_have_attribute("aria-valuenow", "25")
@@ -46,7 +56,9 @@ async def test_without_a_total_the_bar_says_that_the_end_is_unknown(page: Page, 
     await expect(row(page, 1)).to_contain_text("1,234 done")
 
 
-async def test_new_rows_come_in_by_themselves_while_nobody_is_in_the_list(page: Page, queue: FakeQueue) -> None:
+async def test_new_rows_come_in_by_themselves_while_nobody_is_in_the_list(
+    page: Page, queue: FakeQueue
+) -> None:
     queue.add(1, kind="first")
     await sign_in(page, queue)
     queue.tell(queue.add(2, kind="second"))
@@ -162,7 +174,9 @@ async def test_pages_are_loaded_by_cursor_without_repeating_or_skipping(page: Pa
 
 
 @pytest.mark.timeout(240)
-async def test_ten_thousand_items_are_paged_and_still_take_changes_in_place(page: Page, queue: FakeQueue) -> None:
+async def test_ten_thousand_items_are_paged_and_still_take_changes_in_place(
+    page: Page, queue: FakeQueue
+) -> None:
     for number in range(10_000):
         queue.add(number)
     await sign_in(page, queue)
@@ -193,9 +207,20 @@ async def test_empty_and_failing_lists_say_so_in_words(page: Page, queue: FakeQu
 
 async def test_what_comes_from_the_database_is_never_markup(page: Page, queue: FakeQueue) -> None:
     evil = "<script>document.title='broken into'</script><img src=x onerror=\"document.title='broken into'\">"
-    queue.add(1, kind=evil, requested_by=evil, claimed_by=evil, status="failed", error=evil, progress_note=evil, progress_done=1)
+    queue.add(
+        1,
+        kind=evil,
+        requested_by=evil,
+        claimed_by=evil,
+        status="failed",
+        error=evil,
+        progress_note=evil,
+        progress_done=1,
+    )
     queue.add(2, kind=evil, status="succeeded", result={evil: [evil]})
-    queue.events[item_id(1)] = [{"attempt": 1, "event": evil, "at": queue.items[item_id(1)]["updated_at"], "detail": evil}]
+    queue.events[item_id(1)] = [
+        {"attempt": 1, "event": evil, "at": queue.items[item_id(1)]["updated_at"], "detail": evil}
+    ]
     await sign_in(page, queue)
     await expect(row(page, 1)).to_contain_text(evil)
     for number in (1, 2):

@@ -67,7 +67,14 @@ async def test_events_are_the_same_wherever_the_text_is_cut(page: Page, queue: F
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0.4, "0.4s"), (1, "1s"), (59.9, "59s"), (80, "1m 20s"), (7500, "2h 05m"), (3 * 86400 + 4 * 3600, "3d 4h")],
+    [
+        (0.4, "0.4s"),
+        (1, "1s"),
+        (59.9, "59s"),
+        (80, "1m 20s"),
+        (7500, "2h 05m"),
+        (3 * 86400 + 4 * 3600, "3d 4h"),
+    ],
 )
 async def test_a_span_is_told_in_two_units_at_most(
     page: Page, queue: FakeQueue, seconds: float, words: str
@@ -76,7 +83,8 @@ async def test_a_span_is_told_in_two_units_at_most(
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"), [(0, "just now"), (12, "12s ago"), (185, "3m ago"), (7300, "2h ago"), (-30, "in 30s")]
+    ("seconds", "words"),
+    [(0, "just now"), (12, "12s ago"), (185, "3m ago"), (7300, "2h ago"), (-30, "in 30s")],
 )
 async def test_an_age_is_told_in_one_unit(page: Page, queue: FakeQueue, seconds: float, words: str) -> None:
     assert await call(page, queue, "time", "return m.relative(0, a[0] * 1000)", seconds) == words
@@ -125,7 +133,9 @@ async def test_too_little_seen_promises_nothing(page: Page, queue: FakeQueue) ->
 
 
 async def test_counts_say_when_they_are_estimates(page: Page, queue: FakeQueue) -> None:
-    body = "return [m.countInWords({count: 4310, exact: true}), m.countInWords({count: 1234567, exact: false})];"
+    body = (
+        "return [m.countInWords({count: 4310, exact: true}), m.countInWords({count: 1234567, exact: false})];"
+    )
     assert await call(page, queue, "counts", body) == ["4,310", "≈ 1.2M"]
 
 

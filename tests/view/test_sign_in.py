@@ -61,11 +61,15 @@ async def test_signing_out_revokes_and_forgets(page: Page, queue: FakeQueue) -> 
 async def test_the_token_is_renewed_before_it_expires(page: Page, queue: FakeQueue) -> None:
     queue.expires_in = 2
     await sign_in(page, queue)
-    await page.wait_for_function("key => JSON.parse(sessionStorage[Object.keys(sessionStorage)[0]]).access !== key", arg="access-1")
+    await page.wait_for_function(
+        "key => JSON.parse(sessionStorage[Object.keys(sessionStorage)[0]]).access !== key", arg="access-1"
+    )
     assert queue.issued > 1
 
 
-async def test_a_session_that_is_over_asks_again_and_goes_on_where_it_was(page: Page, queue: FakeQueue) -> None:
+async def test_a_session_that_is_over_asks_again_and_goes_on_where_it_was(
+    page: Page, queue: FakeQueue
+) -> None:
     queue.add(1)
     await sign_in(page, queue)
     queue.tell(cursor="c3")

@@ -172,7 +172,7 @@ export class Detail {
     if (item.error !== null) {
       this.outcome.replaceChildren(el("h2", { id: "outcome-title" }, "Error"), el("pre", { class: "error", tabindex: "0", role: "group", "aria-labelledby": "outcome-title" }, item.error));
     } else if (item.result !== null) {
-      const head = el("h2", { id: "outcome-title" }, "Result", item.partial ? el("span", { class: "badge partial" }, "partial") : null);
+      const head = el("h2", { id: "outcome-title" }, "Result ", item.partial ? el("span", { class: "badge partial" }, "partial") : null);
       const note = item.partial ? el("p", { class: "text" }, "What the run had done when it was cancelled.") : null;
       this.outcome.replaceChildren(...[head, note, this.#copy(item.result), tree(item.result)].filter(Boolean));
     }

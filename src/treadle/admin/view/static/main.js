@@ -56,7 +56,8 @@ class Page {
 
   #mount() {
     const main = document.getElementById("main");
-    this.listView = el("div", {}, this.tabs.root, this.filters.root, this.list.root);
+    this.heading = el("h1", { class: "sr" });
+    this.listView = el("div", {}, this.heading, this.tabs.root, this.filters.root, this.list.root);
     this.trouble = el("div", { class: "trouble", role: "alert", hidden: true });
     this.refused = el("section", { class: "not-allowed", hidden: true });
     main.replaceChildren(this.trouble, this.refused, this.listView, this.detail.root, this.workers.root);
@@ -109,6 +110,7 @@ class Page {
 
   #titled(route) {
     const what = route.item ? "Item" : route.view === "workers" ? "Workers" : route.statuses.map((status) => status[0].toUpperCase() + status.slice(1)).join(", ");
+    setText(this.heading, what && !route.item ? `${what} items` : "All items");
     document.title = what ? `${what} · ${this.title}` : this.title;
   }
 

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import LiteralString
+from urllib.parse import urlsplit
 
 import httpx
+import psycopg
 import pytest
 
 from tests.admin.host import API
 from tests.admin.served import EXAMPLE, SIGNED_IN, Served, serving, streaming
+
+# Ten items whose results, half a megabyte each, are more than a connection takes that nobody reads from.
+LARGE: LiteralString = """
+insert into treadle.work_items (kind, status, attempt, claimed_by, started_at, finished_at, result)
+select 'greet', 'succeeded', 1, 'w', clock_timestamp(), clock_timestamp(),
+       (select jsonb_agg(md5(n::text || m)) from generate_series(1, 14000) m)
+from generate_series(1, 10) n returning id
+"""
 
 pytestmark = pytest.mark.process
 
@@ -64,6 +76,29 @@ async def test_work_is_asked_for_followed_and_cancelled(client: httpx.AsyncClien
         first = await anext(event async for event in events if event.name == "item")
         assert (first.data["id"], first.data["status"]) == (item_id, "cancelled")
     assert (await client.post(f"{API}/{item_id}/cancel")).status_code == 409
+
+
+async def test_a_reader_that_stops_reading_holds_up_nobody(
+    served: Served, client: httpx.AsyncClient, dsn: str
+) -> None:
+    address = urlsplit(served.url)
+    with socket.socket() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.connect((address.hostname, address.port))
+        authorization = f"Authorization: {SIGNED_IN['Authorization']}"
+        deaf.sendall(f"GET {API}/events HTTP/1.1\r\nHost: host\r\n{authorization}\r\n\r\n".encode())
+        assert deaf.recv(1)
+        async with streaming(client, f"{API}/events") as events:
+            assert (await anext(events)).name == "tick"
+            with psycopg.connect(dsn, autocommit=True) as database:
+                large = database.execute(LARGE).fetchall()
+            seen: set[str] = set()
+            async for event in events:
+                seen |= {event.data["id"]} if event.name == "item" else set()
+                if len(seen) == len(large):
+                    break
+        assert seen == {str(id_) for (id_,) in large}
+        assert (await client.get(f"{API}/counts")).status_code == 200
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -22,14 +22,16 @@ DEFAULTS = {
     "WORKER__RETENTION_DAYS": "30",
     "WORKER__RETENTION_INTERVAL_HOURS": "24",
     "API__LIVE_INTERVAL_SECONDS": "2",
+    "API__ACCESS_TOKEN_MINUTES": "15",
+    "API__REFRESH_TOKEN_DAYS": "30",
 }
-TIMES = [name for name in DEFAULTS if name.endswith(("_SECONDS", "_HOURS", "_DAYS"))]
+TIMES = [name for name in DEFAULTS if name.endswith(("_SECONDS", "_MINUTES", "_HOURS", "_DAYS"))]
 COUNTS = ["WORKER__MAX_CONCURRENT_FILES", "WORKER__STALL_LIMIT", "WORKER__CONCURRENCY"]
 
 
 @pytest.fixture(autouse=True)
 def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [*DEFAULTS, "DATABASE_URL", "API__HOST", "API__PORT"]:
+    for name in [*DEFAULTS, "DATABASE_URL", "API__HOST", "API__PORT", "API__SECRET_KEY"]:
         monkeypatch.delenv(name, raising=False)
     for part in ("HOST", "PORT", "DBNAME", "USER", "PASSWORD"):
         monkeypatch.delenv(f"POSTGRES_CONNECTION__{part}", raising=False)
@@ -139,12 +141,38 @@ def test_no_database_at_all_is_said_when_one_is_needed() -> None:
 def test_secrets_are_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POSTGRES_CONNECTION__PASSWORD", "hush1")
     monkeypatch.setenv("DATABASE_URL", "postgresql://u:hush2@h/d")
+    monkeypatch.setenv("API__SECRET_KEY", "hush" * 8)
     shown = f"{load()!r} {load()} {load().model_dump_json()}"
     assert "hush" not in shown
     monkeypatch.setenv("DATABASE_URL", "hush3")
     with pytest.raises(SettingsError, match="DATABASE_URL") as refusal:
         load()
     assert "hush" not in str(refusal.value)
+
+
+def test_a_key_that_is_too_short_is_refused_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("API__SECRET_KEY", "hush" * 8)
+    assert load().api.secret_key.get_secret_value() == "hush" * 8
+    monkeypatch.setenv("API__SECRET_KEY", "hush" * 7)
+    with pytest.raises(SettingsError, match="API__SECRET_KEY must have 32 characters") as refusal:
+        load()
+    assert "hush" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:8080"),
+        ("0.0.0.0", "http://127.0.0.1:8080"),
+        ("::", "http://[::1]:8080"),
+        ("nas.local", "http://nas.local:8080"),
+    ],
+)
+def test_the_api_s_address_is_one_that_a_browser_here_can_open(
+    monkeypatch: pytest.MonkeyPatch, host: str, address: str
+) -> None:
+    monkeypatch.setenv("API__HOST", host)
+    assert load().api.address == address
 
 
 def test_a_setting_s_place_is_its_variable() -> None:

@@ -1,32 +1,18 @@
 """The API in this process, on a database with an admin and a user who is none."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 
 import httpx
 import pytest
 import pytest_asyncio
 from argon2 import PasswordHasher
 
-from anichron.api.process import create_app
 from anichron.database import Database
 from anichron.identity.passwords import Passwords
 from anichron.identity.users import Users
-from anichron.settings import ApiSection
+from hosts.anichron.tests.api.serving import serving
 
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-
-
-@asynccontextmanager
-async def serving(dsn: str, settings: ApiSection | None = None) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the API."""
-    app = create_app(dsn, settings)
-    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=transport, base_url="http://api") as client,
-    ):
-        yield client
 
 
 @pytest_asyncio.fixture

@@ -10,8 +10,8 @@ from pydantic import SecretStr
 
 from anichron.auth import throttle
 from anichron.settings import ApiSection
-from hosts.anichron.tests.api.conftest import serving
 from hosts.anichron.tests.api.problem import assert_problem
+from hosts.anichron.tests.api.serving import serving
 
 LOGIN, REFRESH, LOGOUT, ME = (f"/api/v1/auth/{name}" for name in ("login", "refresh", "logout", "me"))
 

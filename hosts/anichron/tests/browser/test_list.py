@@ -1,6 +1,5 @@
 """Looking through many items, by hand and by filter; what the database holds stays text; what axe finds."""
 
-import re
 from urllib.parse import parse_qs, urlsplit
 
 import psycopg
@@ -30,6 +29,17 @@ def add_finished(dsn: str) -> None:
         )
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("analyze treadle.work_items")
+
+
+LOAD_ALL = """async () => {
+    const more = document.querySelector("button.more");
+    const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+    while (!more.hidden) {
+        more.click();
+        while (more.closest(".list").hasAttribute("aria-busy")) await frame();
+    }
+}"""
+"""Press the button as a very patient person would; by the mouse each of a hundred times takes a second."""
 
 
 def shown(page: Page) -> list[str]:
@@ -65,11 +75,9 @@ def test_ten_thousand_items_are_filtered_and_paged_through(page: Page, system: S
 
     tab(page, "All").click()
     expect(page.locator('.rows .row[data-status="succeeded"]').first).to_be_visible()
-    more = page.get_by_role("button", name=re.compile("Load"))
-    while more.is_visible():
-        with page.expect_response("**/admin/work-items?*"):
-            more.click()
-        expect(page.locator(".list")).not_to_have_attribute("aria-busy", "true")
+    page.get_by_role("button", name="Load more").click()
+    expect(page.locator(".rows .row")).to_have_count(150)
+    page.evaluate(LOAD_ALL)
     ids = shown(page)
     assert len(ids) == MANY
     assert len(set(ids)) == MANY

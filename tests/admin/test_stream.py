@@ -480,6 +480,14 @@ async def test_a_silent_stream_gives_signs_of_life_with_a_cursor_that_stays_youn
         assert len(world.live.looks) == looks
 
 
+@in_virtual_time
+async def test_what_comes_in_the_moment_a_sign_of_life_is_due_is_given_first() -> None:
+    reader = subscription.Subscription(None)
+    reader.admitted = True
+    asyncio.get_running_loop().call_at(now() + 15, reader.put, tick.Tick("a", {UUID(int=1): b"item"}))
+    assert (await reader.next(15)).startswith(b"item")
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_whatever_happens_and_however_often_the_line_breaks_the_view_ends_as_the_table(seed: int) -> None:
     @in_virtual_time

@@ -8,7 +8,7 @@ STAMP := .venv/installed
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench chaos mutate lock fmt lint types imports docs
+.PHONY: help demo test check bench chaos mutate lock fmt lint types imports docs screenshots
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -47,6 +47,9 @@ docs: $(STAMP) ## write anew the pages that are made from the code
 
 mutate: $(STAMP) ## check the tests by mutating the code
 	@echo "make mutate: there is nothing to run yet" >&2; exit 1
+
+screenshots: $(STAMP) ## take the pictures of the documentation anew; ARGS="workers" takes others
+	$(BIN)/python tools/screenshots.py $(ARGS)
 
 # The server's wheel has a lock file of its own, because not every platform has that wheel.
 COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header

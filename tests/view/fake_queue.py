@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -21,6 +22,19 @@ from treadle.admin.view import PasswordSignIn, SignIn, admin_view
 Item = dict[str, Any]
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 STATUSES = ("queued", "running", "succeeded", "failed", "cancelled")
+EMPTY = (
+    "claimed_by",
+    "started_at",
+    "lease_until",
+    "finished_at",
+    "cancel_requested_at",
+    "progress_done",
+    "progress_total",
+    "progress_note",
+    "result",
+    "error",
+    "superseded_by",
+)
 API = "/api/v1/admin/work-items"
 
 
@@ -68,10 +82,7 @@ class FakeQueue:
             "stalls": 0,
             "updated_at": self._at(-60),
         }
-        for name in (
-            "claimed_by started_at lease_until finished_at cancel_requested_at progress_done progress_total "
-            "progress_note result error superseded_by"
-        ).split():
+        for name in EMPTY:
             item[name] = None
         item["partial"] = False
         self.items[item["id"]] = item
@@ -280,12 +291,11 @@ async def served(queue: FakeQueue) -> AsyncIterator[None]:
         await apps.setdefault(queue.sign_in, queue.app())(scope, receive, send)
 
     apps: dict[SignIn, Starlette] = {}
-    config = uvicorn.Config(app, port=0, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
+    listener = socket.create_server(("127.0.0.1", 0))
+    queue.address = f"http://127.0.0.1:{listener.getsockname()[1]}/admin/"
+    config = uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
     server = _Server(config)
-    running = asyncio.create_task(server.serve())
-    while not server.started:
-        await asyncio.sleep(0.01)
-    queue.address = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/admin/"
+    running = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         yield
     finally:

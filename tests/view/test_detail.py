@@ -63,7 +63,8 @@ async def test_why_it_is_not_running_is_answered_in_words(page: Page, queue: Fak
     queue.add(2, kind="crawl", status="running")
     queue.waiting[item_id(1)] = {
         "code": "workers_busy",
-        "text": f"Each worker that could run it is busy: loft:1:a runs crawl {item_id(2)}. 7 queued items come before it.",
+        "text": f"Each worker that could run it is busy: loft:1:a runs crawl {item_id(2)}. "
+        "7 queued items come before it.",
         "ahead": 7,
         "ahead_exact": True,
         "workers": [{"claimed_by": "loft:1:a", "running": [{"id": item_id(2), "kind": "crawl"}]}],

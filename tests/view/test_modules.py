@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -106,11 +107,15 @@ async def test_a_steady_run_has_its_rate_and_counts_down(page: Page, queue: Fake
 async def test_a_jerky_run_does_not_make_the_time_left_jump(page: Page, queue: FakeQueue) -> None:
     body = """
         const pace = new m.Pace(); const lefts = []; let done = 0;
-        for (let t = 2; t <= 120; t += 2) { done += t % 4 ? 36 : 4; pace.sample(done, t * 1000, 0); lefts.push(pace.left(6000)); }
+        for (let t = 2; t <= 120; t += 2) {
+            done += t % 4 ? 36 : 4;
+            pace.sample(done, t * 1000, 0);
+            lefts.push(pace.left(6000));
+        }
         return lefts.slice(10);
     """
     lefts = await call(page, queue, "pace", body)
-    steps = [abs(later - earlier) for earlier, later in zip(lefts, lefts[1:], strict=False)]
+    steps = [abs(later - earlier) for earlier, later in pairwise(lefts)]
     assert max(steps) <= 60
     assert sum(step > 0 for step in steps) < len(steps) / 4
 

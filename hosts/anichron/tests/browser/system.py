@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import LiteralString
 from uuid import UUID
 
+import httpx
 import psycopg
 from argon2 import PasswordHasher
 
@@ -97,3 +98,10 @@ class System:
 
     def _start(self, command: str, **settings: object) -> Program:
         return self.start(command, DATABASE_URL=self.dsn, **{**FAST, **settings})
+
+
+def bearer(system: System) -> dict[str, str]:
+    """The headers of an admin's requests."""
+    login = {"username": "root", "password": PASSWORD}
+    answer = httpx.post(f"{system.address}/api/v1/auth/login", json=login, timeout=30)
+    return {"Authorization": f"Bearer {answer.json()['access_token']}"}

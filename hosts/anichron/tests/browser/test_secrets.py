@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from anichron.up.sample import make_sample
-from hosts.anichron.tests.browser.system import PASSWORD, System
+from hosts.anichron.tests.browser.system import System, bearer
 from hosts.anichron.tests.browser.view import expect_live, expect_status, open_item, sign_in
 
 CANARY = "canary-7f3a1c"
@@ -82,13 +82,6 @@ def test_a_canary_shows_nowhere(page: Page, system: System, secret_album: Path) 
     assert '"failed":3' in "".join(texts).replace(" ", "")
     assert all(CANARY not in text for text in texts)
     assert CANARY in str(secret_album)
-
-
-def bearer(system: System) -> dict[str, str]:
-    answer = httpx.post(
-        f"{system.address}/api/v1/auth/login", json={"username": "root", "password": PASSWORD}
-    )
-    return {"Authorization": f"Bearer {answer.json()['access_token']}"}
 
 
 def failed(system: System) -> str:

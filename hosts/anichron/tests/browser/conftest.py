@@ -70,8 +70,9 @@ def real_album(photos: Path, tmp_path: Path) -> Path:
     """Real photos, each some times over and no two alike, so that a crawl takes a while."""
     folder = tmp_path / "real photos"
     folder.mkdir()
-    for number in range(6):
-        for photo in sorted((photos / "jpg").iterdir()):
+    pictures = sorted(photo for photo in photos.rglob("*") if photo.suffix.lower() in (".jpg", ".jpeg"))
+    for number in range(-(-200 // len(pictures))):
+        for photo in pictures:
             # What follows the picture is no part of it, but of the file's content.
             content = photo.read_bytes() + f"copy {number}".encode()
             (folder / f"{number:03}-{photo.name}").write_bytes(content)

@@ -8,7 +8,7 @@
 
 import { announce } from "./announce.js";
 import { el, icon, setAttribute, setText } from "./dom.js";
-import { hrefOf, matches } from "./route.js";
+import { hrefOf, matches, sameFilter } from "./route.js";
 import { Row } from "./row.js";
 import { absolute } from "./time.js";
 
@@ -51,6 +51,7 @@ export class List {
 
   /** Read the first page of what the route lists. */
   async load(route) {
+    const other = this.route === null || !sameFilter(this.route, route);
     this.route = route;
     const turn = ++this.#loading;
     this.root.setAttribute("aria-busy", "true");
@@ -61,7 +62,10 @@ export class List {
       this.#take(page);
       return page;
     } catch (error) {
-      if (turn === this.#loading) this.on.error(error);
+      if (turn === this.#loading) {
+        if (other) this.#blank();
+        this.on.error(error);
+      }
       return null;
     } finally {
       if (turn === this.#loading) this.root.removeAttribute("aria-busy");
@@ -150,6 +154,12 @@ export class List {
     this.#pending.clear();
     this.#grown = 0;
     this.body.replaceChildren();
+  }
+
+  /** Show nothing rather than what belongs to other filters. */
+  #blank() {
+    this.#clear();
+    for (const part of [this.table, this.empty, this.foot, this.news]) part.hidden = true;
   }
 
   #take(page) {

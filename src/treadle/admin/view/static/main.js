@@ -145,8 +145,8 @@ class Page {
     document.getElementById("sign-out").hidden = !signedIn || this.auth.way.way === "proxy";
     setText(document.getElementById("who"), name);
     if (!signedIn) {
-      this.#state({ name: "signed-out" });
-      this.signIn.ask(this.#cleared || this.stream.started ? "You are signed out. Sign in to go on where you were." : "Sign in to see the work.");
+      this.signIn.ask(this.#cleared ? "You are signed out. Sign in to go on where you were." : "Sign in to see the work.");
+      this.connection.show({ name: "signed-out" });
       return;
     }
     this.#cleared = true;

@@ -32,7 +32,7 @@ async def test_a_secret_in_payload_and_key_shows_nowhere(dsn: str) -> None:
         for outcome in (Succeeded({"files": 1}), Failed("it could not be read")):
             lease = await store.leases.claim(who)
             assert lease is not None
-            assert CANARY in json.dumps(lease.payload)
+            assert CANARY in lease.payload
             await store.leases.finish(lease, outcome, Progress(done=1))
         await store.leases.claim(who)
         await store.presence.appear(who, ids[:1])

@@ -160,7 +160,7 @@ def test_watching_until_idle_ends_when_nothing_is_left(treadle: Command, items: 
                 item_id=item.id,
                 attempt=item.attempt,
                 kind=item.kind,
-                payload={},
+                payload="{}",
                 scope_id=None,
                 dedup_key=None,
                 requested_by=item.requested_by,

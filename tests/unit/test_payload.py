@@ -3,7 +3,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 from uuid import UUID, uuid4
 
 import pytest
@@ -36,7 +36,7 @@ class Move:
 
 def back(payload: WorkPayload) -> WorkPayload:
     codec = Codec(type(payload))
-    return codec.decode(json.loads(codec.encode(payload)))
+    return codec.decode(codec.encode(payload))
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_text_that_postgresql_cannot_hold_is_refused(text: str) -> None:
 
 def test_a_payload_that_no_longer_decodes_is_told_without_its_values() -> None:
     with pytest.raises(PayloadError, match=r"^the payload no longer decodes: photo_id") as caught:
-        Codec(Resize).decode({"photo_id": "secret"})
+        Codec(Resize).decode('{"photo_id": "secret"}')
     assert "secret" not in str(caught.value)
 
 
 def test_an_unknown_field_is_refused_instead_of_ignored() -> None:
     with pytest.raises(PayloadError, match="rotate"):
-        Codec(Resize).decode({"photo_id": str(uuid4()), "rotate": 90})
+        Codec(Resize).decode(json.dumps({"photo_id": str(uuid4()), "rotate": 90}))
 
 
 def test_a_kind_coalesces_only_when_it_gives_a_key() -> None:
@@ -101,3 +101,28 @@ def test_a_key_that_is_no_text_is_refused(key: object) -> None:
 
     with pytest.raises(PayloadError, match="dedup key must be text"):
         dedup_key(Keyed(), None)
+
+
+def test_a_key_that_is_too_long_for_an_index_is_refused() -> None:
+    class Keyed(Payload, kind=Kind.RESIZE):
+        length: int
+
+        def dedup_key(self, scope_id: UUID | None) -> str | None:
+            return "é" * self.length
+
+    assert dedup_key(Keyed(length=250), None) == "é" * 250
+    with pytest.raises(PayloadError, match="502 bytes, more than 500"):
+        dedup_key(Keyed(length=251), None)
+
+
+def test_a_payload_nested_too_deep_is_refused_at_both_ends() -> None:
+    class Deep(Payload, kind=Kind.RESIZE):
+        value: Any
+
+    nested: Any = []
+    for _ in range(5_000):
+        nested = [nested]
+    with pytest.raises(PayloadError):
+        Codec(Deep).encode(Deep(value=nested))
+    with pytest.raises(PayloadError, match="no longer decodes"):
+        Codec(Deep).decode('{"value": ' + "[" * 5_000 + "]" * 5_000 + "}")

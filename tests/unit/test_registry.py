@@ -121,19 +121,24 @@ def test_periodic_work_is_listed_for_the_scopes_asked_for() -> None:
     schedules: list[Schedule] = [Every(Sweep(), day), EveryScope(Sweep, lambda _: Sweep(), hour)]
     registry = Registry(Kind, payloads=BOTH, schedules=schedules)
     assert registry.periodic_kinds == {"sweep"}
-    assert [(due.item.scope_id, due.item.dedup_key, due.interval) for due in registry.due([one, two])] == [
-        (None, "sweep", day),
+    unscoped, scoped = registry.schedules
+    assert [(due.item.dedup_key, due.interval) for due in registry.due(unscoped, [one, two])] == [
+        ("sweep", day)
+    ]
+    assert [
+        (due.item.scope_id, due.item.dedup_key, due.interval) for due in registry.due(scoped, [one, two])
+    ] == [
         (one, f"sweep:{one}", hour),
         (two, f"sweep:{two}", hour),
     ]
-    assert [due.item.scope_id for due in registry.due([])] == [None]
+    assert registry.due(scoped, []) == []
 
 
 def test_periodic_work_without_a_key_is_refused() -> None:
     registry = Registry(Kind, payloads=BOTH, schedules=[Every(Resize(), timedelta(hours=1))])
     with pytest.raises(PayloadError, match="periodic work needs a dedup key"):
-        registry.due([])
+        registry.due(registry.schedules[0], [])
 
 
 def test_a_stored_payload_becomes_its_type_again() -> None:
-    assert Registry(Kind, payloads=BOTH).decode("resize", {"width": 300}) == Resize(width=300)
+    assert Registry(Kind, payloads=BOTH).decode("resize", '{"width": 300}') == Resize(width=300)

@@ -1,4 +1,6 @@
 import threading
+from fractions import Fraction
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -28,6 +30,14 @@ def test_a_number_that_the_table_cannot_hold_is_refused_by_its_name(number: int)
     with pytest.raises(ValueError, match="progress total"):
         it.progress(total=number)
     it.progress(done=2**63 - 1, total=0)
+
+
+@pytest.mark.parametrize("number", [1.5, Fraction(3), "3"])
+def test_a_number_that_is_not_whole_is_refused_where_the_handler_hears_it(number: Any) -> None:
+    it = run()
+    with pytest.raises(TypeError):
+        it.progress(done=number)
+    assert it.latest == Progress()
 
 
 def test_a_note_is_made_storable_and_cut() -> None:

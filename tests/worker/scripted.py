@@ -62,12 +62,14 @@ def registry(handler: Handler[Any], schedules: Sequence[Schedule] = ()) -> Regis
     return Registry(Kind, payloads=[Copy], handlers=[handler], schedules=schedules)
 
 
-def lease(*, attempt: int = 1, files: int = 0, payload: Any = None, item_id: UUID | None = None) -> Lease:
+def lease(
+    *, attempt: int = 1, files: int = 0, payload: str | None = None, item_id: UUID | None = None
+) -> Lease:
     return Lease(
         item_id=item_id or uuid4(),
         attempt=attempt,
         kind=Kind.COPY,
-        payload={"files": files} if payload is None else payload,
+        payload=f'{{"files": {files}}}' if payload is None else payload,
         scope_id=None,
         dedup_key=None,
         requested_by=None,

@@ -74,7 +74,7 @@ async def test_a_payload_that_no_longer_decodes_fails_its_item_and_runs_nothing(
     async def keep(payload: Copy, run: Run) -> None:
         ran.append(payload)
 
-    store = ScriptedStore(lease(payload={"files": "many", "secret": "s3"}))
+    store = ScriptedStore(lease(payload='{"files": "many", "secret": "s3"}'))
     await executor(store, AsyncCopy(keep)).run_once()
     (outcome,) = outcomes(store)
     assert isinstance(outcome, Failed)

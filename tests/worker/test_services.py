@@ -64,6 +64,19 @@ async def test_the_store_is_asked_for_the_work_of_the_scopes_served_and_of_no_ot
 
 
 @in_virtual_time
+async def test_a_schedule_that_fails_costs_no_other_its_turn_and_is_told() -> None:
+    def broken(scope: UUID) -> Copy:
+        raise LookupError(scope)
+
+    store = ScriptedStore()
+    service = scheduling(store, frozenset({MINE}), EveryScope(Copy, broken, HOURLY), by_scope())
+    with pytest.raises(LookupError):
+        await service.run_once()
+    (call,) = store.asked("schedule")
+    assert [due.item.scope_id for due in call.about] == [MINE]
+
+
+@in_virtual_time
 async def test_unscoped_work_is_scheduled_by_every_worker_and_scoped_work_only_by_its_own() -> None:
     for scopes in (None, frozenset[UUID]()):
         store = ScriptedStore()

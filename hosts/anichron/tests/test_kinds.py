@@ -21,7 +21,7 @@ def test_the_kinds_and_their_dedup_keys_are_those_of_the_specification() -> None
 def test_the_api_side_has_every_kind_without_a_handler() -> None:
     registry = Registry(Kind, payloads=PAYLOADS)
     item = registry.new_item(Crawl(config_id=CONFIG), scope_id=CONFIG)
-    assert registry.decode(item.kind, {"config_id": str(CONFIG)}) == Crawl(config_id=CONFIG)
+    assert registry.decode(item.kind, f'{{"config_id": "{CONFIG}"}}') == Crawl(config_id=CONFIG)
 
 
 def test_every_kind_is_due_at_its_interval_and_crawls_for_each_config() -> None:
@@ -30,7 +30,11 @@ def test_every_kind_is_due_at_its_interval_and_crawls_for_each_config() -> None:
     )
     registry = Registry(Kind, payloads=PAYLOADS, schedules=schedules(settings))
     other = UUID(int=7)
-    due = {(due.item.dedup_key, due.item.scope_id): due.interval for due in registry.due([CONFIG, other])}
+    due = {
+        (due.item.dedup_key, due.item.scope_id): due.interval
+        for schedule in registry.schedules
+        for due in registry.due(schedule, [CONFIG, other])
+    }
     assert due == {
         ("token-cleanup", None): timedelta(hours=2),
         ("work-item-retention", None): timedelta(hours=3),

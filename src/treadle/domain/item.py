@@ -91,7 +91,8 @@ class Lease:
     item_id: UUID
     attempt: int
     kind: str
-    payload: JsonValue
+    payload: str
+    """JSON text. It is read where it is decoded: one that cannot be read fails its item, and no claim."""
     scope_id: UUID | None
     dedup_key: str | None
     requested_by: str | None

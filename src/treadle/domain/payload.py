@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Final, Protocol, TypeVar, runtime_checkable
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from treadle.domain.encoding import refuse_unstorable, validation_faults
 from treadle.errors import PayloadError
@@ -43,6 +43,9 @@ class Payload(BaseModel):
         return None
 
 
+KEY_LIMIT: Final = 500
+"""Bytes of a dedup key, which is in three indexes."""
+
 P = TypeVar("P", bound=WorkPayload)
 
 
@@ -63,18 +66,18 @@ class Codec:
                 raise ValueError("it would not come back from JSON as it is; use types that JSON can carry")
         except ValidationError as error:
             raise PayloadError(f"payload of kind {payload.kind}: {validation_faults(error)}") from error
-        except (PydanticSerializationError, ValueError) as error:
+        except (PydanticSerializationError, ValueError, RecursionError) as error:
             raise PayloadError(f"payload of kind {payload.kind}: {error}") from error
         return text
 
-    def decode(self, raw: JsonValue) -> WorkPayload:
-        """The payload in *raw*. Raises ``PayloadError`` without repeating its values."""
+    def decode(self, text: str) -> WorkPayload:
+        """The payload in JSON *text*. Raises ``PayloadError`` without repeating its values."""
         try:
-            payload = self._adapter.validate_json(to_json(raw))
+            payload = self._adapter.validate_json(text)
             _refuse_naive(payload)
         except ValidationError as error:
             raise PayloadError(f"the payload no longer decodes: {validation_faults(error)}") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise PayloadError(f"the payload no longer decodes: {error}") from error
         return payload
 
@@ -87,6 +90,10 @@ def dedup_key(payload: WorkPayload, scope_id: UUID | None) -> str | None:
         return None
     if not isinstance(key, str) or not key or "\x00" in key:
         raise PayloadError(f"payload of kind {payload.kind}: the dedup key must be text, is {key!r}")
+    if (size := len(key.encode("utf-8", "replace"))) > KEY_LIMIT:
+        raise PayloadError(
+            f"payload of kind {payload.kind}: the dedup key has {size} bytes, more than {KEY_LIMIT}; use ids or a hash"
+        )
     return key
 
 

@@ -8,8 +8,6 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from pydantic import JsonValue
-
 from treadle.domain.encoding import storable_text
 from treadle.domain.handler import Handler
 from treadle.domain.item import NewItem
@@ -70,20 +68,19 @@ class Registry:
             requested_by=requested_by,
         )
 
-    def decode(self, kind: str, raw: JsonValue) -> WorkPayload:
+    def decode(self, kind: str, text: str) -> WorkPayload:
         """The typed payload of an item. Raises ``PayloadError`` when it no longer decodes."""
-        return self._codecs[kind].decode(raw)
+        return self._codecs[kind].decode(text)
 
     def handler(self, kind: str) -> Handler[Any]:
         """The handler of *kind*. Raises ``KeyError`` for a kind without one."""
         return self._handlers[kind]
 
-    def due(self, scopes: Collection[UUID]) -> list[Due]:
-        """All periodic work of a worker that serves *scopes*, for the store to queue what is due."""
-        occasions = (occasion for schedule in self.schedules for occasion in schedule.occasions(scopes))
+    def due(self, schedule: Schedule, scopes: Collection[UUID]) -> list[Due]:
+        """A schedule's work for a worker that serves *scopes*, for the store to queue what is due."""
         return [
             Due(item=self._periodic(occasion.payload, occasion.scope_id), interval=occasion.interval)
-            for occasion in occasions
+            for occasion in schedule.occasions(scopes)
         ]
 
     def _periodic(self, payload: WorkPayload, scope_id: UUID | None) -> NewItem:
@@ -97,7 +94,9 @@ def _payload_faults(kinds: type[StrEnum], payloads: Sequence[type[WorkPayload]])
     for payload in payloads:
         if not isinstance(getattr(payload, "kind", None), kinds):
             yield f"payload {payload.__name__} declares no kind of {kinds.__name__}"
-    declared = Counter(payload.kind for payload in payloads if isinstance(getattr(payload, "kind", None), kinds))
+    declared = Counter(
+        payload.kind for payload in payloads if isinstance(getattr(payload, "kind", None), kinds)
+    )
     yield from _counted(kinds, declared, "payload")
 
 

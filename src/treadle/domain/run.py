@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from typing import TypeVar
 from uuid import UUID
@@ -17,6 +18,16 @@ _BIGINT = 2**63
 
 class Stopped(Exception):
     """Raised by ``Run.check`` once the handler has been told to stop. Let it pass."""
+
+
+def _count(name: str, number: int | None) -> int | None:
+    # Refused here, where the handler hears it; a heartbeat that cannot be sent would cost it the lease.
+    if number is None:
+        return None
+    whole = operator.index(number)
+    if not 0 <= whole < _BIGINT:
+        raise ValueError(f"progress {name} must be from 0 to 2^63-1, is {whole}")
+    return whole
 
 
 class Run:
@@ -39,11 +50,10 @@ class Run:
         """Report how far the run is. What is left out keeps its last value; no total means unknown.
 
         Costs no I/O: the next heartbeat carries the latest snapshot. Notes reach the admin: put ids
-        and counts in them, no names of files or people. Raises ``ValueError`` for a negative number.
+        and counts in them, no names of files or people. Raises ``ValueError`` for a number that is
+        negative or too large, ``TypeError`` for one that is not whole.
         """
-        for name, number in (("done", done), ("total", total)):
-            if number is not None and not 0 <= number < _BIGINT:
-                raise ValueError(f"progress {name} must be from 0 to 2^63-1, is {number}")
+        done, total = _count("done", done), _count("total", total)
         with self._lock:
             last = self._progress
             self._progress = Progress(

@@ -56,7 +56,7 @@ class Row:
             item_id=self.id,
             attempt=self.attempt,
             kind=self.request.kind,
-            payload=json.loads(self.request.payload),
+            payload=self.request.payload,
             scope_id=self.request.scope_id,
             dedup_key=self.request.dedup_key,
             requested_by=self.request.requested_by,

@@ -19,7 +19,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types.datetime import TimestamptzLoader
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from treadle.errors import SchemaMismatch, StoreUnavailable
+from treadle.errors import StoreUnavailable
 from treadle.postgres.migrate import CHECK, refuse_other_version
 from treadle.postgres.statements import statement
 
@@ -122,6 +122,8 @@ class Database:
                         yield connection
         except (errors.LockNotAvailable, errors.QueryCanceled, errors.DeadlockDetected) as error:
             raise Busy(f"the database was busy: {error}") from error
+        except errors.ProgramLimitExceeded:
+            raise  # The driver counts it among the passing ones, but no further try helps.
         except (psycopg.OperationalError, PoolTimeout) as error:
             raise StoreUnavailable(f"the database does not answer: {str(error).strip()}") from error
 

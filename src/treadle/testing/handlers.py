@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID, uuid4
@@ -53,7 +52,7 @@ async def run_handler(
     stored = codec.encode(payload)
     run = _Observed(item_id or uuid4(), attempt, scope_id, stop=stop, stop_after=stop_after)
     host = Host(asyncio.get_running_loop())
-    execution = Execution(handler, lambda: codec.decode(json.loads(stored)), run, host)
+    execution = Execution(handler, lambda: codec.decode(stored), run, host)
     run.execution = execution
     if stop_after == 0:
         run.tell()

@@ -43,7 +43,7 @@ with head as materialized (
         changed_xid = pg_current_xact_id()
     from pick
     where item.id = pick.id
-    returning item.id, item.attempt, item.kind, item.payload, item.scope_id, item.dedup_key,
+    returning item.id, item.attempt, item.kind, item.payload::text as payload, item.scope_id, item.dedup_key,
               item.requested_by, item.requested_at, item.stalls
 )
 -- Counted only when it matters: a head that nobody counts is read no further than to the item picked.

@@ -66,7 +66,7 @@ with heads as materialized (
         changed_xid = pg_current_xact_id()
     from pick
     where item.id = pick.id
-    returning item.id, item.attempt, item.kind, item.payload, item.scope_id, item.dedup_key,
+    returning item.id, item.attempt, item.kind, item.payload::text as payload, item.scope_id, item.dedup_key,
               item.requested_by, item.requested_at, item.stalls
 )
 select (select count(*) from heads) as seen, claimed.*

@@ -70,7 +70,7 @@ with done as (
         changed_xid = pg_current_xact_id()
     from pick
     where item.id = pick.id
-    returning item.id, item.attempt, item.kind, item.payload, item.scope_id, item.dedup_key,
+    returning item.id, item.attempt, item.kind, item.payload::text as payload, item.scope_id, item.dedup_key,
               item.requested_by, item.requested_at, item.stalls
 )
 select exists (select from done) as accepted,

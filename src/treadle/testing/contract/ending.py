@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from datetime import timedelta
 from typing import Final
 from uuid import uuid4
@@ -141,7 +142,7 @@ class FinishingContract(Contract):
         answer = await store.leases.finish(lease, Succeeded(), NO_PROGRESS, who)
         assert answer.accepted
         assert answer.next is not None
-        assert (answer.next.item_id, answer.next.attempt, answer.next.payload) == (waiting, 1, {})
+        assert (answer.next.item_id, answer.next.attempt, json.loads(answer.next.payload)) == (waiting, 1, {})
         item = await look(store, waiting)
         assert (item.status, item.claimed_by, item.started_at) == (Status.RUNNING, "one@test", clock.now)
         assert item.lease_until == clock.now + timedelta(seconds=7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from datetime import timedelta
 from uuid import UUID, uuid4
 
@@ -45,7 +46,7 @@ class SchedulingContract(Contract):
         assert (item.status, item.kind, item.requested_by) == (Status.QUEUED, ALPHA, None)
         assert item.requested_at == clock.now
         lease = await take(store)
-        assert (lease.item_id, lease.dedup_key, lease.payload) == (item_id, "k", {"n": 1})
+        assert (lease.item_id, lease.dedup_key, json.loads(lease.payload)) == (item_id, "k", {"n": 1})
 
     async def test_nothing_due_is_nothing_queued(self, store: Store) -> None:
         assert await store.schedules.schedule([]) == []

@@ -1,6 +1,7 @@
 """The worker with its real threads, signals and time, on the store in memory."""
 
 import asyncio
+import multiprocessing
 import os
 import signal
 import threading
@@ -110,6 +111,35 @@ async def test_a_signal_hands_running_items_back_and_the_old_handlers_return(
     assert item is not None
     assert (item.status, item.attempt, item.stalls) == (Status.QUEUED, 1, 0)
     assert signal.getsignal(stop_signal) is before
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("style", [PlainCopy, AsyncCopy])
+async def test_a_child_that_a_handler_forks_has_its_signals_to_itself(
+    style: type[PlainCopy | AsyncCopy],
+) -> None:
+    def fork(payload: Copy, run: Run) -> list[object]:
+        child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+        child.start()
+        child.terminate()
+        child.join(10)
+        try:
+            return [child.exitcode, run.stopping]
+        finally:
+            child.kill()
+
+    async def fork_on_the_loop(payload: Copy, run: Run) -> list[object]:
+        return fork(payload, run)
+
+    store = MemoryStore()
+    kinds = registry(PlainCopy(fork) if style is PlainCopy else AsyncCopy(fork_on_the_loop))
+    worker = Worker(store, kinds, settings=QUICK)
+    running = asyncio.create_task(worker.run())
+    for _ in range(2):
+        item = await ended(store, await enqueue(store, kinds))
+        assert item.result == [-signal.SIGTERM, False]
+    worker.stop()
+    await running
 
 
 async def test_other_signals_of_the_host_still_reach_its_loop() -> None:

@@ -13,6 +13,9 @@ from typing import Final
 
 STOP_SIGNALS: Final = frozenset({signal.SIGTERM, signal.SIGINT})
 
+_installed: set[Signals] = set()
+_forking = threading.local()
+
 
 class Signals:
     """A socket on which the control loop reads signals, and who is told of them.
@@ -49,9 +52,11 @@ class Signals:
         """Handle the signals here; afterwards as before. Must be entered in the main thread."""
         before = {number: signal.signal(number, self._heard) for number in STOP_SIGNALS}
         self._others = self._take_over()
+        _installed.add(self)
         try:
             yield
         finally:
+            _installed.discard(self)
             if (current := signal.set_wakeup_fd(self._others)) != self._writer.fileno():
                 signal.set_wakeup_fd(current)  # somebody else's by now
             for number, handler in before.items():
@@ -80,3 +85,29 @@ class Signals:
 def can_install() -> bool:
     """Whether this thread may handle signals."""
     return threading.current_thread() is threading.main_thread()
+
+
+# A child that a handler forks has the C-level handlers and the descriptor, too: a signal meant for the child
+# would be heard by the worker, and by nobody else. None may come before that is undone.
+
+
+def _before_fork() -> None:
+    if _installed:
+        _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+
+
+def _after_fork() -> None:
+    if (mask := _forking.__dict__.pop("mask", None)) is not None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _in_child() -> None:
+    if _installed:
+        _installed.clear()
+        signal.set_wakeup_fd(-1)
+        for number in STOP_SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+    _after_fork()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)

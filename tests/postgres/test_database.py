@@ -25,8 +25,8 @@ from treadle.embedded import EmbeddedPostgres
 from treadle.errors import SchemaMismatch, StoreUnavailable
 from treadle.ports.lease import Beat
 from treadle.postgres import PostgresStore
-from treadle.postgres.database import Busy
 from treadle.postgres.migrate import migrate
+from treadle.postgres.pool import Busy
 from treadle.testing.contract.harness import NO_PROGRESS, claimant, look, put, request, started, take
 
 LEASE = timedelta(seconds=60)

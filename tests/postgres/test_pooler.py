@@ -19,7 +19,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tests.contract.test_postgres import PostgresHarness
 from treadle.postgres import PostgresStore
-from treadle.postgres.database import Busy
+from treadle.postgres.pool import Busy
 from treadle.testing.contract import StoreContract, StoreHarness
 from treadle.testing.contract.harness import put, request
 

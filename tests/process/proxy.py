@@ -45,6 +45,9 @@ class Proxy:
         self._open = threading.Event()
         self._open.set()
         self._cutting = threading.Event()
+        self._stranding = threading.Event()
+        self._stranded = threading.Event()
+        self._holes: list[Link] = []
         self._ending = threading.Event()
         self._lock = threading.Lock()
         self._doomed: bytes | None = None
@@ -66,6 +69,13 @@ class Proxy:
         if lost:
             self._cutting.set()
         self._open.set()
+
+    def strand(self) -> None:
+        """Make a black hole of every connection there is, for good and with nobody told; new ones work."""
+        self._stranded.clear()
+        self._stranding.set()
+        self._wake_writer.send(b"x")
+        self._stranded.wait()
 
     def lose_reply_to(self, part: bytes) -> threading.Event:
         """Carry the next query that holds *part* to the server, then cut instead of carrying the answer.
@@ -89,7 +99,7 @@ class Proxy:
         self._open.set()
         self._wake_writer.send(b"x")
         self._thread.join()
-        for link in self._links:
+        for link in self._links + self._holes:
             link.close()
         for end in (self._listener, self._wake_reader, self._wake_writer):
             end.close()
@@ -105,6 +115,8 @@ class Proxy:
                     self._cutting.clear()
                     for link in list(self._links):
                         self._drop(link)
+                if self._stranding.is_set():
+                    self._strand()
                 if key.fileobj is self._listener:
                     self._accept()
                 elif key.fileobj is self._wake_reader:
@@ -145,8 +157,18 @@ class Proxy:
             if self._doomed is not None and self._doomed in data:
                 self._doomed, link.condemned = None, True
 
+    def _strand(self) -> None:
+        self._stranding.clear()
+        for link in list(self._links):
+            self._let_go(link)
+            self._holes.append(link)
+        self._stranded.set()
+
     def _drop(self, link: Link) -> None:
+        self._let_go(link)
+        link.close()
+
+    def _let_go(self, link: Link) -> None:
         self._links.remove(link)
         for end in (link.client, link.server):
             self._selector.unregister(end)
-        link.close()

@@ -1,26 +1,20 @@
-"""Connections: pooled, bounded in time, and read committed, also behind a transaction pooler."""
+"""The library's statements, bounded in time and read committed, also behind a transaction pooler."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import select
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import LiteralString
 
-import psycopg
 from psycopg import AsyncConnection, IsolationLevel, errors
 from psycopg.abc import Buffer
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow, dict_row
 from psycopg.types.datetime import TimestamptzLoader
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from treadle.errors import StoreUnavailable
 from treadle.postgres.migrate import CHECK, refuse_other_version
+from treadle.postgres.pool import Pool
 from treadle.postgres.statements import statement
 
 Connection = AsyncConnection[DictRow]
@@ -28,33 +22,23 @@ Clock = Callable[[], datetime | None]
 """The time that statements take for now; None, in production always, is the database's own."""
 
 
-class Busy(StoreUnavailable):
-    """A lock was not to be had in time; the statement took no effect."""
-
-
 class Database:
-    """A pool of connections on which every statement ends within a bounded time.
-
-    The server is told the bound (``statement_timeout``). When it does not answer at all, because the
-    network is gone, the socket is shut down under the driver shortly after.
-    """
+    """The library's statements on a pool; the server is told their bound, too (``statement_timeout``)."""
 
     def __init__(self, conninfo: str, *, seconds: float, size: int, clock: Clock | None = None) -> None:
         self._seconds = seconds
         self._clock = clock
         self._checked = False
         self._pooler = False
-        self._pool = AsyncConnectionPool(
-            _bounded(conninfo, seconds),
-            kwargs={"autocommit": True, "row_factory": dict_row},
-            connection_class=AsyncConnection[DictRow],
-            min_size=1,
-            max_size=size,
-            timeout=seconds,
-            reconnect_timeout=max(seconds, 5.0),
+        self._pool: Pool[DictRow] = Pool(
+            conninfo,
+            row_factory=dict_row,
+            seconds=seconds,
+            wait=seconds,
+            sizes=(1, size),
+            name="treadle",
+            autocommit=True,
             configure=self._configure,
-            check=_refuse_dead,
-            open=False,
         )
 
     async def open(self) -> None:
@@ -71,7 +55,7 @@ class Database:
 
     async def close(self) -> None:
         """Close all connections, waiting for none."""
-        await self._pool.close(timeout=min(self._seconds, 1.0))
+        await self._pool.close()
 
     @property
     def now(self) -> datetime | None:
@@ -107,25 +91,15 @@ class Database:
         Raises ``Busy`` when a lock was not to be had in time, ``StoreUnavailable`` when the server
         does not answer, ``SchemaMismatch`` on first use. Other database errors pass unchanged.
         """
-        try:
-            async with (
-                self._pool.connection(timeout=self._seconds) as connection,
-                _deadline(connection, self._seconds + 1.0),
-            ):
-                if not self._checked:
-                    await self._check(connection)
-                if lock_seconds is None and not self._pooler and connection.autocommit:
+        async with self._pool.connection() as connection:
+            if not self._checked:
+                await self._check(connection)
+            if lock_seconds is None and not self._pooler and connection.autocommit:
+                yield connection
+            else:
+                async with connection.transaction():
+                    await self._bound_locally(connection, lock_seconds)
                     yield connection
-                else:
-                    async with connection.transaction():
-                        await self._bound_locally(connection, lock_seconds)
-                        yield connection
-        except (errors.LockNotAvailable, errors.QueryCanceled, errors.DeadlockDetected) as error:
-            raise Busy(f"the database was busy: {error}") from error
-        except errors.ProgramLimitExceeded:
-            raise  # The driver counts it among the passing ones, but no further try helps.
-        except (psycopg.OperationalError, PoolTimeout) as error:
-            raise StoreUnavailable(f"the database does not answer: {str(error).strip()}") from error
 
     async def _configure(self, connection: Connection) -> None:
         connection.adapters.register_loader("timestamptz", _UtcLoader)
@@ -173,45 +147,6 @@ class _UtcLoader(TimestamptzLoader):
         return super().load(data).astimezone(UTC)
 
 
-async def _refuse_dead(connection: Connection) -> None:
-    """Raise if the server has said goodbye on an idle connection; costs a round trip only when it said anything."""
-    idle = select.poll()
-    idle.register(connection.fileno(), select.POLLIN)
-    if idle.poll(0):
-        await connection.execute("select")
-
-
 async def _scalar(connection: Connection, query: LiteralString) -> object:
     row = await (await connection.execute(query)).fetchone()
     return row["value"] if row else None
-
-
-def _bounded(conninfo: str, seconds: float) -> str:
-    """*conninfo* with bounds on connecting and on silence, where the caller has not set any."""
-    whole = str(max(2, round(seconds)))
-    bounds = {
-        "connect_timeout": whole,
-        "tcp_user_timeout": str(round(seconds * 1000)),
-        "keepalives_idle": whole,
-        "keepalives_interval": "2",
-        "keepalives_count": "3",
-        "application_name": "treadle",
-    }
-    given = conninfo_to_dict(conninfo)
-    return make_conninfo(conninfo, **{name: value for name, value in bounds.items() if name not in given})
-
-
-@asynccontextmanager
-async def _deadline(connection: Connection, seconds: float) -> AsyncIterator[None]:
-    # Cancelling a psycopg task waits for the server to confirm; a socket that was shut down does not.
-    timer = asyncio.get_running_loop().call_later(seconds, _shut_down, connection)
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _shut_down(connection: Connection) -> None:
-    if not connection.closed:
-        with socket.socket(fileno=os.dup(connection.fileno())) as twin:
-            twin.shutdown(socket.SHUT_RDWR)

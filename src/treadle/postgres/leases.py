@@ -19,7 +19,8 @@ from treadle.domain.outcome import Cancelled, Failed, Outcome, Succeeded
 from treadle.domain.status import Status
 from treadle.ports.lease import Beat, Finished, LastWill, Released
 from treadle.postgres.bound import Bound
-from treadle.postgres.database import Busy, Database
+from treadle.postgres.database import Database
+from treadle.postgres.pool import Busy
 from treadle.postgres.statements import statement
 from treadle.postgres.written_will import WrittenWill
 

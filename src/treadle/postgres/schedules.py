@@ -9,7 +9,8 @@ from uuid import UUID
 from psycopg.errors import ForeignKeyViolation
 
 from treadle.domain.schedule import Due
-from treadle.postgres.database import Busy, Database
+from treadle.postgres.database import Database
+from treadle.postgres.pool import Busy
 from treadle.postgres.statements import statement
 
 LOCK_SECONDS: Final = 0.3

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from uuid import UUID
 
@@ -10,17 +10,28 @@ import psycopg
 import pytest
 
 from treadle.domain.item import Claimant, Lease
+from treadle.ports.lease import LastWill
 from treadle.postgres import PostgresStore
-from treadle.postgres.last_will import SOCKET_VARIABLE
+from treadle.postgres.last_will import SOCKET_VARIABLE, VARIABLE
 from treadle.postgres.written_will import WrittenWill
 
 Carry = Callable[[WrittenWill], int]
 
 
+def carried_out(will: LastWill, variables: Iterable[str]) -> int:
+    descriptors = [int(will.environment[name]) for name in variables]
+    try:
+        return subprocess.run(
+            will.arguments, env=will.environment, check=False, pass_fds=descriptors
+        ).returncode
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
 def by_driver(written: WrittenWill) -> int:
     """As it is carried out where the connection is encrypted."""
-    will = written.will()
-    return subprocess.run(will.arguments, env=will.environment, check=False).returncode
+    return carried_out(written.will(), [VARIABLE])
 
 
 def by_socket(written: WrittenWill) -> int:
@@ -29,13 +40,9 @@ def by_socket(written: WrittenWill) -> int:
     assert prepare is not None
     will = prepare()
     assert "-S" in will.arguments
-    descriptor = int(will.environment[SOCKET_VARIABLE])
     try:
-        return subprocess.run(
-            will.arguments, env=will.environment, check=False, pass_fds=[descriptor]
-        ).returncode
+        return carried_out(will, [VARIABLE, SOCKET_VARIABLE])
     finally:
-        os.close(descriptor)
         assert written._connection is not None
         written._connection.close()
 
@@ -47,11 +54,15 @@ def carry(request: pytest.FixtureRequest) -> Carry:
 
 
 async def claimed(dsn: str) -> Lease:
+    (lease,) = await all_claimed(dsn, 1)
+    return lease
+
+
+async def all_claimed(dsn: str, count: int) -> list[Lease]:
     claimant = Claimant(claimed_by="w#1", kinds=frozenset({"copy"}), scopes=None, lease=timedelta(seconds=60))
     async with PostgresStore(dsn) as store:
-        lease = await store.leases.claim(claimant)
-    assert lease is not None
-    return lease
+        leases = [await store.leases.claim(claimant) for _ in range(count)]
+    return [lease for lease in leases if lease is not None]
 
 
 def ask(dsn: str, key: str | None = None) -> UUID:
@@ -79,6 +90,22 @@ async def test_every_item_is_released_without_a_stall(dsn: str, carry: Carry) ->
     written = WrittenWill(dsn, leases)
     assert carry(written) == 0
     assert [state(dsn, item) for item in items] == [("queued", 1, 0, None)] * 3
+
+
+async def test_hundreds_of_items_are_not_too_many(dsn: str, carry: Carry) -> None:
+    with psycopg.connect(dsn) as connection:
+        connection.execute(
+            "insert into treadle.work_items (kind, dedup_key)"
+            " select 'copy', repeat('k', 400) || n from generate_series(1, 200) as n"
+        )
+    leases = await all_claimed(dsn, 200)
+    assert len(leases) == 200
+    assert carry(WrittenWill(dsn, leases)) == 0
+    with psycopg.connect(dsn) as connection:
+        states = connection.execute(
+            "select status, stalls, count(*) from treadle.work_items group by 1, 2"
+        ).fetchall()
+    assert states == [("queued", 0, 200)]
 
 
 async def test_an_item_whose_twin_waits_is_merged_into_it_and_the_next_is_released(

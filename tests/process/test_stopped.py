@@ -56,6 +56,18 @@ def test_five_items_of_all_manners_are_handed_back_together_and_taken_again(
         assert (row["status"], row["attempt"], row["stalls"]) == ("running", 2, 0)
 
 
+def test_hundreds_of_items_are_handed_back_together(db: Observer, start: Start) -> None:
+    count = 200
+    items = [db.enqueue(Sleep(seconds=600, step=600)) for _ in range(count)]
+    worker = start(concurrency=count)
+    begun = "select 1 from effects where what = 'step' having count(*) = %s"
+    db.until(begun, count, seconds=60)
+    worker.signal(signal.SIGTERM)
+    assert worker.ended(within=GRACE + LIMIT) == 0
+    for item in items:
+        assert_released(db, item)
+
+
 def test_a_second_signal_cuts_the_grace_short(db: Observer, start: Start) -> None:
     item = db.enqueue(Spin())
     worker = start(grace=40.0)

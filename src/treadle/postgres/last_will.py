@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 VARIABLE = "TREADLE_LAST_WILL"
+"""Names the descriptor of a file that says what to do: a variable holds no more than 128 KiB itself."""
 SOCKET_VARIABLE = "TREADLE_LAST_WILL_SOCKET"
 TRIES = 4
 UNIQUE_VIOLATION = "23505"
@@ -23,8 +24,9 @@ Ask = Callable[[str], Answer]
 
 
 def main() -> int:
-    """Release what the environment names; 1 when something could not be released."""
-    will = json.loads(os.environ.pop(VARIABLE))
+    """Release what the file says; 1 when something could not be released."""
+    with open(int(os.environ.pop(VARIABLE)), encoding="utf-8") as file:  # noqa: PTH123 - a descriptor has no path
+        will = json.load(file)
     descriptor = os.environ.pop(SOCKET_VARIABLE, None)
     ask = _on_driver(will["conninfo"]) if descriptor is None else _on_socket(int(descriptor))
     done = [_release(ask, **act) for act in will["acts"]]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -19,9 +20,14 @@ from treadle.postgres import last_will
 from treadle.postgres.statements import statement
 
 TRANSACTION: Final = (
-    "rollback; begin isolation level read committed; set local lock_timeout = 400;\n{}\n; commit"
+    "rollback; begin isolation level read committed; set local lock_timeout = 400;"
+    " set local synchronous_commit = off;\n{}\n; commit"
 )
-"""What a will does in one go; a failed transaction before it is still open then."""
+"""What a will does in one go; a failed transaction before it is still open then.
+
+Hundreds have to fit into a second, so none waits for the disk: a server that crashes and loses one leaves its
+item to recovery.
+"""
 
 
 class WrittenWill:
@@ -38,7 +44,7 @@ class WrittenWill:
         return LastWill(
             # -P: the folder of the program has modules that are named like those of the standard library.
             arguments=[sys.executable, "-P", str(Path(last_will.__file__))],
-            environment={**os.environ, last_will.VARIABLE: text},
+            environment={**os.environ, last_will.VARIABLE: str(_descriptor(text))},
             prepare=self._prepare,
         )
 
@@ -60,6 +66,22 @@ class WrittenWill:
             arguments=[python, "-I", "-S", program],
             environment={**will.environment, last_will.SOCKET_VARIABLE: str(descriptor)},
         )
+
+
+def _descriptor(text: str) -> int:
+    """A descriptor that outlives the program, of a file without a name that holds *text*."""
+    with _unnamed_file() as file:
+        file.write(text.encode())
+        file.seek(0)
+        descriptor = os.dup(file.fileno())
+    os.set_inheritable(descriptor, True)
+    return descriptor
+
+
+def _unnamed_file() -> IO[bytes]:
+    if hasattr(os, "memfd_create"):  # A container may have no folder to write to.
+        return os.fdopen(os.memfd_create("treadle-last-will"), "w+b")
+    return tempfile.TemporaryFile()
 
 
 def _act(lease: Lease) -> dict[str, str]:

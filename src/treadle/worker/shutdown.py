@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import signal
@@ -50,8 +51,10 @@ class Departure:
             # Counts on through execve and ends the new program when its database does not answer.
             signal.setitimer(signal.ITIMER_REAL, max(0.1, until - time.monotonic()))
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
-            with contextlib.suppress(OSError):
+            try:
                 os.execve(last.arguments[0], list(last.arguments), last.environment)  # noqa: S606 - no shell
+            except OSError as error:
+                self._briefly(functools.partial(_say_failed, error))
         os._exit(1)
 
     def _briefly(self, step: Callable[[], object]) -> None:
@@ -66,6 +69,11 @@ class Departure:
                 hook()
             except BaseException as error:  # noqa: BLE001 - the process leaves all the same
                 note("hook_failed", "an exit hook raised", level=logging.ERROR, error=error)
+
+
+def _say_failed(error: OSError) -> None:
+    note("last_will_failed", "could not become the last will", level=logging.ERROR, error=error)
+    _flush()
 
 
 def _flush() -> None:

@@ -171,8 +171,9 @@ async def test_a_sign_of_life_names_what_is_running_without_zombies() -> None:
 # Serving
 
 
-def serving(ask: AskScopes, changed: Any = lambda: None) -> Serving:
-    return Serving(ask, Host(asyncio.get_running_loop()), interval=2.0, changed=changed)
+def serving(ask: AskScopes, changed: Any = lambda: None, *, seconds: float = 30.0) -> Serving:
+    host = Host(asyncio.get_running_loop())
+    return Serving(ask, host, interval=2.0, changed=changed, seconds=seconds)
 
 
 async def test_no_scope_is_served_before_the_host_has_answered() -> None:
@@ -207,6 +208,38 @@ async def test_the_last_answer_stays_in_force_while_the_host_fails() -> None:
         with pytest.raises(expected):
             await service.run_once()
         assert service.scopes() == frozenset({MINE})
+
+
+async def test_a_host_that_does_not_answer_is_cancelled_and_asked_again_at_the_next_pass() -> None:
+    cancelled = asyncio.Event()
+    first = True
+
+    async def ask() -> Scopes:
+        nonlocal first
+        if first:
+            first = False
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+        return frozenset({MINE})
+
+    service = serving(ask, seconds=0.05)
+    async with asyncio.timeout(10):
+        with pytest.raises(TimeoutError, match=r"within 0\.05 s"):
+            await service.run_once()
+        await cancelled.wait()
+        assert service.scopes() == frozenset()
+        await service.run_once()
+    assert service.scopes() == frozenset({MINE})
+
+
+async def test_a_timeout_of_the_host_s_own_is_passed_on_as_it_is() -> None:
+    def ask() -> Scopes:
+        raise TimeoutError("its own")
+
+    with pytest.raises(TimeoutError, match="its own"):
+        await serving(ask).run_once()
 
 
 async def test_a_change_of_scopes_is_told_once() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeGuard
+from typing import Final, TypeGuard
 from uuid import UUID
 
 from treadle.worker.host import Host
@@ -13,6 +14,9 @@ Scopes = frozenset[UUID] | None
 """None is every scope."""
 AskScopes = Callable[[], Scopes | Awaitable[Scopes]]
 Serves = Scopes | AskScopes
+
+ANSWER_SECONDS: Final = 30.0
+"""How long the host may take to say which scopes are served."""
 
 
 class Serving:
@@ -25,12 +29,21 @@ class Serving:
     name = "serves"
     busy = False
 
-    def __init__(self, ask: AskScopes, host: Host, *, interval: float, changed: Callable[[], object]) -> None:
-        """*ask* is called on the host's loop."""
+    def __init__(
+        self,
+        ask: AskScopes,
+        host: Host,
+        *,
+        interval: float,
+        changed: Callable[[], object],
+        seconds: float = ANSWER_SECONDS,
+    ) -> None:
+        """*ask* is called on the host's loop, and cancelled when it has not answered within *seconds*."""
         self._ask = ask
         self._host = host
         self._interval = interval
         self._changed = changed
+        self._seconds = seconds
         self._scopes: Scopes = frozenset()
 
     def scopes(self) -> Scopes:
@@ -38,8 +51,8 @@ class Serving:
         return self._scopes
 
     async def run_once(self) -> float:
-        """Ask once. Raises ``TypeError`` when the answer is no set of scopes."""
-        answer: object = await self._host.ask(self._ask)
+        """Ask once. Raises ``TimeoutError``, and ``TypeError`` when the answer is no set of scopes."""
+        answer = await self._answer()
         if not are_scopes(answer):
             raise TypeError(
                 f"serves must give a frozenset of UUIDs, or None for every scope; it gave {answer!r}"
@@ -50,6 +63,16 @@ class Serving:
             self._scopes = answer
             self._changed()
         return self._interval
+
+    async def _answer(self) -> object:
+        limit = asyncio.timeout(self._seconds)
+        try:
+            async with limit:
+                return await self._host.ask(self._ask)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise TimeoutError(f"the host has not said within {self._seconds:g} s what is served") from error
 
 
 def are_scopes(answer: object) -> TypeGuard[Scopes]:

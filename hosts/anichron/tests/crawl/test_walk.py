@@ -1,4 +1,5 @@
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -115,10 +116,18 @@ def test_a_root_that_is_a_link_itself_is_the_folder_it_names(tmp_path: Path) -> 
     assert photos(Root(tmp_path / "link").walk()) == ["a.jpg"]
 
 
-def test_what_is_no_regular_file_is_passed_over(tmp_path: Path) -> None:
+def test_what_is_no_regular_file_is_unsupported_and_named_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = made(tmp_path, ["a.jpg"])
     os.mkfifo(tmp_path / "pipe.jpg")
-    assert photos(root.walk()) == ["a.jpg"]
+    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind("socket.jpg")
+        finds = list(root.walk())
+    assert photos(finds) == ["a.jpg"]
+    assert finds[1:] == [Unsupported("pipe.jpg"), Unsupported("socket.jpg")]
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
 
 
 def test_names_that_are_no_utf8_are_found_as_they_are(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ class Root:
         while pending:
             folder = pending.pop()
             try:
-                files, folders = self._list(folder)
+                files, folders, others = self._list(folder)
             except OSError as error:
                 self.check()
                 if not folder:
@@ -99,21 +99,26 @@ class Root:
                 yield UnreadableFolder(folder)
                 continue
             yield from _paired(files)
+            yield from map(_unsupported, others)
             pending += reversed(folders)
         self.check()
 
-    def _list(self, folder: str) -> tuple[list[FoundFile], list[str]]:
-        files, folders = [], []
+    def _list(self, folder: str) -> tuple[list[FoundFile], list[str], list[str]]:
+        """The folder's regular files, its folders, and what is neither: pipes, devices and sockets."""
+        files, folders, others = [], [], []
         with os.scandir(self.path / folder) as entries:
             for entry in entries:
-                if entry.name.startswith(".") or entry.name.lower() in SYSTEM_NAMES:
+                if entry.name.startswith(".") or entry.name.lower() in SYSTEM_NAMES or entry.is_symlink():
                     continue
                 path = os.path.join(folder, entry.name)  # noqa: PTH118 - text, relative and under the root
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(path)
-                elif entry.is_file(follow_symlinks=False) and (stamp := _stamp(entry)):
-                    files.append(FoundFile(path, stamp))
-        return sorted(files, key=lambda file: file.path), sorted(folders)
+                elif stamp := _stamp(entry):
+                    if entry.is_file(follow_symlinks=False):
+                        files.append(FoundFile(path, stamp))
+                    else:
+                        others.append(path)
+        return sorted(files, key=lambda file: file.path), sorted(folders), sorted(others)
 
     def _identify(self) -> tuple[int, int]:
         try:
@@ -144,8 +149,12 @@ def _paired(files: list[FoundFile]) -> Iterator[Found]:
         if _suffix(file) in PHOTO_SUFFIXES:
             yield FoundPhoto(file, videos[stem] if partners.get(stem) is file else None)
         elif stem not in partners or videos.get(stem) is not file:
-            logger.warning("Not a photo of a supported format, skipped: %r", file.path)
-            yield Unsupported(file.path)
+            yield _unsupported(file.path)
+
+
+def _unsupported(path: str) -> Unsupported:
+    logger.warning("Not a photo of a supported format, skipped: %r", path)
+    return Unsupported(path)
 
 
 def _stem(file: FoundFile) -> str:

@@ -1,6 +1,11 @@
-"""What a stalled item says of itself."""
+"""When an item stalls, and what it says of itself then."""
 
 from __future__ import annotations
+
+from typing import Final
+
+BEATS_PER_LEASE: Final = 3
+"""How many heartbeats a lease must have room for, so that one lost beat costs nothing."""
 
 
 def stalled_error(stalls: int) -> str:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from treadle.domain.stall import BEATS_PER_LEASE
 from treadle.errors import SettingsError
 
-BEATS_PER_LEASE: Final = 3
-"""How many heartbeats a lease must have room for, so that one lost beat costs nothing."""
 LONGEST: Final = 7 * 86_400.0
 """Seconds that any duration may have."""
 MOST: Final = 1_000

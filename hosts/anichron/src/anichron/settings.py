@@ -12,10 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, m
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableSettings
 
+from treadle.domain.stall import BEATS_PER_LEASE
 from treadle.errors import SettingsError
-
-BEATS_PER_LEASE: Final = 3
-"""How many heartbeats a lease must have room for, so that a late one does not cost the item."""
 
 KEY_CHARACTERS: Final = 32
 """HS256 wants a key as long as its hash (RFC 7518, section 3.2)."""

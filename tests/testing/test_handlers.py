@@ -6,7 +6,16 @@ import pytest
 
 from treadle import Handler, Payload, Run, StopReason
 from treadle.domain.item import Progress
-from treadle.domain.outcome import Cancelled, Failed, GiveBack, HandedBack, Nothing, Raised, Succeeded
+from treadle.domain.outcome import (
+    Cancelled,
+    Failed,
+    GiveBack,
+    HandedBack,
+    Nothing,
+    Raised,
+    Succeeded,
+    Unstorable,
+)
 from treadle.errors import PayloadError
 from treadle.testing import assert_converges, run_handler
 
@@ -106,7 +115,7 @@ async def test_what_a_handler_raises_is_its_ending() -> None:
             raise ValueError("boom")
 
     went = await run_handler(Fails(), PAYLOAD)
-    assert isinstance(went.ending, Raised)
+    assert went.ending == Raised("ValueError: boom")
     assert went.decision == Failed("ValueError: boom")
 
 
@@ -163,13 +172,25 @@ async def test_a_cut_that_never_happened_is_an_error() -> None:
         await assert_converges(handler, PAYLOAD, lambda: None, stop_after=4)
 
 
-async def test_a_handler_that_fails_shows_its_own_error() -> None:
+async def test_a_handler_that_fails_is_no_handler_that_converges_and_shows_its_own_error() -> None:
     class Fails(Handler[Copy]):
         def run(self, payload: Copy, run: Run) -> None:
             raise ValueError("boom")
 
-    with pytest.raises(ValueError, match="boom"):
+    with pytest.raises(AssertionError, match=r"the handler failed: ValueError: boom\n(.*\n)*.* in run\n"):
         await assert_converges(Fails(), PAYLOAD, lambda: None)
+
+
+async def test_a_handler_whose_result_cannot_be_stored_fails_and_does_not_converge() -> None:
+    class Holds(Handler[Copy]):
+        def run(self, payload: Copy, run: Run) -> object:
+            return object()
+
+    went = await run_handler(Holds(), PAYLOAD)
+    assert isinstance(went.ending, Unstorable)
+    assert went.decision == Failed(went.ending.reason)
+    with pytest.raises(AssertionError, match="the result cannot be stored"):
+        await assert_converges(Holds(), PAYLOAD, lambda: None)
 
 
 async def test_the_state_may_be_read_asynchronously() -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from treadle.domain.encoding import describe_error, encode_result, json_text, storable_text
-from treadle.errors import ResultError
+from treadle.domain.encoding import describe_error, encode_result, format_traceback, json_text, storable_text
+from treadle.errors import PayloadError, ResultError
 
 
 @given(st.text(st.characters()), st.integers(1, 50))
@@ -54,6 +54,34 @@ def test_an_error_whose_message_cannot_be_read_is_still_described() -> None:
     assert describe_error(Broken()) == "Broken: (its message cannot be read)"
 
 
+@pytest.mark.parametrize("other", [SystemExit, KeyboardInterrupt, RecursionError])
+def test_an_error_whose_message_ends_the_program_is_described_all_the_same(
+    other: type[BaseException],
+) -> None:
+    class Broken(Exception):
+        def __str__(self) -> str:
+            raise other
+
+    assert describe_error(Broken()) == "Broken: (its message cannot be read)"
+    assert "Broken" in format_traceback(Broken())
+
+
+def test_a_payload_error_is_described_by_its_message_alone() -> None:
+    assert (
+        describe_error(PayloadError("the payload no longer decodes: x")) == "the payload no longer decodes: x"
+    )
+
+
+def test_a_traceback_is_text_that_begins_with_the_frames_and_is_cut() -> None:
+    try:
+        raise ValueError("x" * 50_000_000)
+    except ValueError as error:
+        text = format_traceback(error)
+    assert text.startswith("Traceback (most recent call last):\n")
+    assert "test_a_traceback_is_text" in text
+    assert len(text) == 100_000
+
+
 def test_a_huge_message_is_cut() -> None:
     assert len(describe_error(ValueError("x" * 50_000_000))) == 10_000
 
@@ -86,12 +114,24 @@ def test_an_endless_structure_is_refused() -> None:
         encode_result(endless)
 
 
-def test_a_result_over_one_megabyte_is_refused_with_its_size_and_never_cut() -> None:
-    with pytest.raises(ResultError, match="1000001 bytes"):
+def test_a_result_over_one_megabyte_is_refused_and_never_cut() -> None:
+    with pytest.raises(ResultError, match="more than 1000000 bytes"):
         encode_result("x" * 999_999)
     assert encode_result("x" * 999_998) == "x" * 999_998
     with pytest.raises(ResultError):
         encode_result("ä" * 500_000)
+
+
+def test_a_result_shares_nothing_with_what_the_handler_gave() -> None:
+    class Name(str):
+        __slots__ = ()
+
+    given = {"names": [Name("x")]}
+    encoded = encode_result(given)
+    assert encoded == given
+    assert isinstance(encoded, dict)
+    assert encoded["names"] is not given["names"]
+    assert type(encoded["names"][0]) is str  # type: ignore[index]  # it is a list, as seen above
 
 
 def test_an_escaped_backslash_before_u0000_is_ordinary_text() -> None:

@@ -62,7 +62,8 @@ async def test_an_exception_fails_the_item_with_its_error_and_is_logged_with_its
     assert finish.progress is not None
     assert (finish.progress.done, finish.progress.total) == (2, 5)
     (record,) = [record for record in caplog.records if record.__dict__["event"] == "handler_raised"]
-    assert record.exc_info
+    assert record.getMessage().count("Traceback (most recent call last):\n") == 1
+    assert "in fail\n" in record.getMessage()
     assert record.levelno == logging.ERROR
     assert (record.__dict__["item"], record.__dict__["attempt"]) == (str(item.item_id), 1)
 

@@ -33,28 +33,38 @@ def stop(execution: Execution, run: Run) -> None:
 
 
 async def test_an_async_handler_runs_on_the_hosts_loop_and_a_plain_one_in_a_thread_of_its_own() -> None:
-    async def where(payload: Copy, run: Run) -> object:
-        return asyncio.get_running_loop(), threading.current_thread()
+    seen: list[object] = []
 
-    loop = asyncio.get_running_loop()
-    assert await ending_of(AsyncCopy(where)) == Returned((loop, threading.current_thread()))
-    ending = await ending_of(PlainCopy(lambda *_: threading.current_thread()))
-    assert isinstance(ending, Returned)
-    assert isinstance(ending.value, threading.Thread)
-    assert ending.value is not threading.current_thread()
-    assert ending.value.daemon
+    async def where(payload: Copy, run: Run) -> None:
+        seen.extend([asyncio.get_running_loop(), threading.current_thread()])
+
+    assert await ending_of(AsyncCopy(where)) == Returned(None)
+    assert seen == [asyncio.get_running_loop(), threading.current_thread()]
+    threads: list[threading.Thread] = []
+    await ending_of(PlainCopy(lambda *_: threads.append(threading.current_thread())))
+    (thread,) = threads
+    assert thread is not threading.current_thread()
+    assert thread.daemon
 
 
-@pytest.mark.parametrize("error", [ValueError("x"), SystemExit(3), KeyboardInterrupt(), MemoryError()])
-async def test_whatever_a_handler_raises_is_its_ending_and_no_more(error: BaseException) -> None:
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("x"), "ValueError: x"),
+        (SystemExit(3), "SystemExit: 3"),
+        (KeyboardInterrupt(), "KeyboardInterrupt"),
+        (MemoryError(), "MemoryError"),
+    ],
+)
+async def test_whatever_a_handler_raises_is_its_ending_and_no_more(error: BaseException, said: str) -> None:
     async def fail(payload: Copy, run: Run) -> None:
         raise error
 
     def fail_plainly(payload: Copy, run: Run) -> None:
         raise error
 
-    assert await ending_of(AsyncCopy(fail)) == Raised(error)
-    assert await ending_of(PlainCopy(fail_plainly)) == Raised(error)
+    assert await ending_of(AsyncCopy(fail)) == Raised(said)
+    assert await ending_of(PlainCopy(fail_plainly)) == Raised(said)
 
 
 async def test_a_partial_result_is_handed_back() -> None:
@@ -108,7 +118,8 @@ async def test_a_cancellation_that_is_not_the_workers_fails_the_item_with_a_clea
 
     ending = await ending_of(AsyncCopy(cancels_itself))
     assert isinstance(ending, Raised)
-    assert str(ending.error) == "the handler's own code cancelled it, not the worker"
+    assert ending.error == "CancelledError: the handler's own code cancelled it, not the worker"
+    assert "in cancels_itself" in ending.traceback
 
 
 async def test_leaving_as_if_stopped_although_nobody_said_so_is_an_error() -> None:
@@ -129,13 +140,17 @@ async def test_a_plain_function_around_an_async_one_works_as_the_async_one() -> 
 
         return wrapper
 
+    loops: list[object] = []
+
     class Decorated(Handler[Copy]):
         @logged
         async def run(self, payload: Copy, run: Run) -> object:
             await asyncio.sleep(0)
-            return asyncio.get_running_loop()
+            loops.append(asyncio.get_running_loop())
+            return "done"
 
-    assert await ending_of(Decorated()) == Returned(asyncio.get_running_loop())
+    assert await ending_of(Decorated()) == Returned("done")
+    assert loops == [asyncio.get_running_loop()]
 
 
 async def test_a_handler_that_yields_is_refused_with_a_clear_error() -> None:
@@ -150,7 +165,7 @@ async def test_a_handler_that_yields_is_refused_with_a_clear_error() -> None:
     for handler in (Yields(), YieldsAsync()):
         ending = await ending_of(handler)
         assert isinstance(ending, Raised)
-        assert "must return its result" in str(ending.error)
+        assert "must return its result" in ending.error
 
 
 async def test_a_payload_is_decoded_where_the_handler_runs() -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import traceback
 from typing import Final
 
 from pydantic import JsonValue, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from treadle.errors import ResultError
+from treadle.errors import PayloadError, ResultError
 
 ERROR_LIMIT: Final = 10_000
 """Characters of an error that are kept."""
+TRACEBACK_LIMIT: Final = 100_000
+"""Characters of a traceback that are logged."""
 NOTE_LIMIT: Final = 500
 """Characters of a progress note that are kept."""
 RESULT_LIMIT: Final = 1_000_000
@@ -30,14 +33,26 @@ def storable_text(text: str, limit: int) -> str:
 def describe_error(error: BaseException) -> str:
     """One line for the admin: the error's type and message, without the values it was given.
 
-    File names of an ``OSError`` and inputs of a validation error stay in the worker's log.
+    File names of an ``OSError`` and inputs of a validation error stay in the worker's log. The error's
+    own code runs here, which may take its time.
     """
     name = type(error).__name__
     try:
         message = _message(error)
-    except Exception:  # noqa: BLE001 - an exception's own str() may raise anything
-        message = "(its message cannot be read)"
-    return storable_text(f"{name}: {message}" if message else name, ERROR_LIMIT)
+        if isinstance(error, PayloadError):  # the library's, and clear without its type
+            return storable_text(message, ERROR_LIMIT)
+        return storable_text(f"{name}: {message}" if message else name, ERROR_LIMIT)
+    except BaseException:  # noqa: BLE001 - an exception's own str() may raise anything
+        return storable_text(f"{name}: (its message cannot be read)", ERROR_LIMIT)
+
+
+def format_traceback(error: BaseException) -> str:
+    """The traceback for the log. The error's own code runs here, too."""
+    try:
+        text = "".join(traceback.format_exception(error))
+    except BaseException:  # noqa: BLE001 - the same
+        return "(its traceback cannot be formatted)"
+    return storable_text(text.rstrip(), TRACEBACK_LIMIT)
 
 
 def _message(error: BaseException) -> str:
@@ -57,21 +72,32 @@ def validation_faults(error: ValidationError) -> str:
 
 
 def encode_result(value: object) -> JsonValue:
-    """A handler's result as JSON.
+    """A handler's result as JSON that shares nothing with *value*.
 
     Raises ``ResultError`` when it is no JSON, holds what PostgreSQL cannot, or is over 1 MB.
     """
     try:
-        result: JsonValue = to_jsonable_python(value, inf_nan_mode="constants")
-        text = json_text(result)
+        text = _limited_text(to_jsonable_python(value, inf_nan_mode="constants"))
+        refuse_unstorable(text)
+        result: JsonValue = json.loads(text)
     except (PydanticSerializationError, ValueError, RecursionError) as error:
         raise ResultError(f"the result cannot be stored: {_reason(error)}") from error
-    if (size := len(text.encode())) > RESULT_LIMIT:
-        raise ResultError(
-            f"the result is {size} bytes, more than {RESULT_LIMIT}; "
-            "return a summary and put large results in a table of the kind's own"
-        )
     return result
+
+
+def _limited_text(value: JsonValue) -> str:
+    # Piece by piece: json.dumps would keep the interpreter's lock from the heartbeats until all of it is done.
+    parts: list[str] = []
+    size = 0
+    for part in json.JSONEncoder(ensure_ascii=False, allow_nan=False).iterencode(value):
+        parts.append(part)
+        size += len(part.encode("utf-8", "surrogatepass"))
+        if size > RESULT_LIMIT:
+            raise ResultError(
+                f"the result is more than {RESULT_LIMIT} bytes; "
+                "return a summary and put large results in a table of the kind's own"
+            )
+    return "".join(parts)
 
 
 def json_text(value: JsonValue) -> str:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, TypeVar, assert_never
 
 from pydantic import JsonValue
-
-from treadle.domain.encoding import ERROR_LIMIT, describe_error, encode_result, storable_text
-from treadle.errors import PayloadError, ResultError
 
 T = TypeVar("T")
 
@@ -32,31 +29,40 @@ class Partial(Generic[T]):
     value: T
 
 
-# How the handler's code ended.
+# How the handler's code ended: plain data, as it is stored. Nothing of the handler's own is in it, whose code
+# would run where it is looked at or dropped.
 
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The handler ran to its end."""
+    """The handler ran to its end; `value` is its result as JSON."""
 
-    value: object
+    value: JsonValue = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unstorable:
+    """The handler ran to its end with a result that cannot be stored."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """The handler stopped early; `value` is its partial result, None without one."""
+    """The handler stopped early; `value` is its partial result as JSON, None without one that can be stored."""
 
-    value: object = None
+    value: JsonValue = None
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The handler raised."""
+    """The handler raised; `error` is one line for the admin, `traceback` is for the log."""
 
-    error: BaseException
+    error: str
+    traceback: str = field(default="", compare=False)
 
 
-Ending = Returned | HandedBack | Raised
+Ending = Returned | Unstorable | HandedBack | Raised
 
 
 # What is to be written for it.
@@ -103,7 +109,7 @@ def decide(ending: Ending, reason: StopReason | None) -> Decision:
     """What becomes of an item whose handler ended so, after it had been told to stop for *reason*.
 
     A delivered cancel wins over any ending. A handler that ran to its end during a shutdown has
-    succeeded; one that stopped for it, or raised while stopping, is given back.
+    succeeded (or failed for its result); one that stopped for it, or raised while stopping, is given back.
     """
     match reason:
         case StopReason.FENCED:
@@ -111,7 +117,7 @@ def decide(ending: Ending, reason: StopReason | None) -> Decision:
         case StopReason.CANCEL:
             return _cancelled(ending)
         case StopReason.SHUTDOWN:
-            return _succeeded(ending.value) if isinstance(ending, Returned) else GiveBack()
+            return _undisturbed(ending) if isinstance(ending, Returned | Unstorable) else GiveBack()
         case None:
             return _undisturbed(ending)
         case _:
@@ -121,28 +127,16 @@ def decide(ending: Ending, reason: StopReason | None) -> Decision:
 def _undisturbed(ending: Ending) -> Outcome:
     match ending:
         case Returned(value):
-            return _succeeded(value)
-        case Raised(PayloadError() as error):
-            return Failed(storable_text(str(error), ERROR_LIMIT))
+            return Succeeded(value)
+        case Unstorable(reason):
+            return Failed(reason)
         case Raised(error):
-            return Failed(describe_error(error))
+            return Failed(error)
         case HandedBack():
             return Failed("the handler stopped early although nobody told it to")
         case _:
             assert_never(ending)
 
 
-def _succeeded(value: object) -> Succeeded | Failed:
-    try:
-        return Succeeded(encode_result(value))
-    except ResultError as error:
-        return Failed(str(error))
-
-
 def _cancelled(ending: Ending) -> Cancelled:
-    if isinstance(ending, Raised):
-        return Cancelled()
-    try:
-        return Cancelled(encode_result(ending.value))
-    except ResultError:
-        return Cancelled()
+    return Cancelled(ending.value) if isinstance(ending, Returned | HandedBack) else Cancelled()

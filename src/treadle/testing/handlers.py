@@ -10,7 +10,16 @@ from uuid import UUID, uuid4
 
 from treadle.domain.handler import Handler
 from treadle.domain.item import Progress
-from treadle.domain.outcome import Decision, Ending, HandedBack, Raised, Returned, StopReason, decide
+from treadle.domain.outcome import (
+    Decision,
+    Ending,
+    HandedBack,
+    Raised,
+    Returned,
+    StopReason,
+    Unstorable,
+    decide,
+)
 from treadle.domain.payload import Codec, P
 from treadle.domain.run import Run
 from treadle.worker.host import Host
@@ -22,10 +31,11 @@ class HandlerRun:
     """How one run of a handler went."""
 
     ending: Ending
-    """How its code ended: ``Returned``, ``HandedBack`` or ``Raised``."""
+    """How its code ended: ``Returned(value)`` or ``HandedBack(value)`` with the value as it is stored, JSON;
+    ``Unstorable(reason)`` for a result that cannot be; ``Raised(error, traceback)``, both as text."""
     decision: Decision
     """What the worker would have written: ``Succeeded(result)``, ``Failed(error)``, ``Cancelled(partial)``,
-    or ``GiveBack`` or ``Nothing``. Results are as they are stored: JSON."""
+    or ``GiveBack`` or ``Nothing``."""
     progress: Sequence[Progress]
     """Every snapshot reported, in order. A worker writes the latest one at each heartbeat."""
     was_told: bool
@@ -79,8 +89,8 @@ async def assert_converges(
 
     It runs to its end twice, and *snapshot*, plain or async, must give the same both times. With
     *stop_after* it is then cut at that progress report (after *reset*, plain or async, if given, from the
-    initial state), runs once more, and must arrive at the same state again. Raises what the handler
-    raises, and ``AssertionError`` otherwise.
+    initial state), runs once more, and must arrive at the same state again. Raises ``AssertionError``
+    otherwise, and for a handler that fails.
     """
     await _run_to_its_end(handler, payload, attempt=1)
     expected = await _answer(snapshot)
@@ -132,8 +142,10 @@ class _Observed(Run):
 async def _run_to_its_end(handler: Handler[P], payload: P, *, attempt: int) -> None:
     went = await run_handler(handler, payload, attempt=attempt)
     match went.ending:
-        case Raised(error):
-            raise error
+        case Raised(error, traceback):
+            raise AssertionError(f"the handler failed: {error}\n{traceback}")
+        case Unstorable(reason):
+            raise AssertionError(f"the handler failed: {reason}")
         case HandedBack():
             raise AssertionError("the handler stopped early although nobody told it to")
         case Returned():

@@ -115,7 +115,7 @@ class Executor:
             beating.cancel()
         if isinstance(ending, Raised):
             level = logging.ERROR if run.stop_reason is None else logging.WARNING
-            note("handler_raised", "the handler raised", lease=lease, level=level, error=ending.error)
+            note("handler_raised", "the handler raised", lease=lease, level=level, details=ending.traceback)
         return ending
 
     async def _settle(self, holding: Holding, ending: Ending) -> Claimed | None:

@@ -23,7 +23,7 @@ from treadle.domain.outcome import (
     decide,
 )
 from treadle.domain.status import Status
-from treadle.errors import ResultError, StoreUnavailable
+from treadle.errors import StoreUnavailable
 from treadle.ports.lease import Leases
 from treadle.worker.clock import Clock
 from treadle.worker.holding import Holding
@@ -87,7 +87,7 @@ class Settlement:
                     note("finish_failed", "left to recovery", lease=self._holding.lease, level=logging.ERROR)
                     return None
                 if faults > 1:  # not the moment, but the value: the item ends without it
-                    ending = Raised(ResultError(f"its end could not be stored ({type(error).__name__})"))
+                    ending = Raised(f"ResultError: its end could not be stored ({type(error).__name__})")
                 await self._after(error)
         return None
 

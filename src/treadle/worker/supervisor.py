@@ -134,6 +134,7 @@ class Supervisor:
             await asyncio.wait((*executors, *services), timeout=self._left_to_close())
             await self._within(self._store.presence.disappear(self._claimed_by))
             await self._within(self._store.__aexit__(None, None, None))
+            await self._within(self._shop.host.threads_ended())
             note("stopped", f"{self._claimed_by} has stopped")
         if self._mismatch is not None:
             raise self._mismatch

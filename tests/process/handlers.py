@@ -10,8 +10,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import InitVar, dataclass
 from typing import Any, Final
+
+from pydantic import BaseModel, model_serializer
 
 from tests.process.effects import Effects
 from tests.process.kinds import (
@@ -25,6 +28,7 @@ from tests.process.kinds import (
     Poll,
     Pulse,
     Quick,
+    Remains,
     Sleep,
     Spin,
     Timed,
@@ -146,6 +150,57 @@ class OddHandler(Leaving[Odd]):
         raise AssertionError(payload.case)
 
 
+class SlowWords(Exception):
+    def __init__(self, slow: Callable[[], None]) -> None:
+        self._slow = slow
+
+    def __str__(self) -> str:
+        self._slow()
+        return "slow words"
+
+
+class SlowToSerialize(BaseModel):
+    _slow: Callable[[], None]
+
+    @model_serializer
+    def serialize(self) -> str:
+        self._slow()
+        return "serialized"
+
+
+@dataclass
+class SlowToGo:
+    slow: InitVar[Callable[[], None]]
+
+    def __post_init__(self, slow: Callable[[], None]) -> None:
+        self._slow = slow
+
+    def __del__(self) -> None:
+        self._slow()
+
+
+class RemainsHandler(Leaving[Remains]):
+    def run(self, payload: Remains, run: Run) -> object:
+        until = time.monotonic() + payload.seconds
+
+        def slow() -> None:
+            self._effects.leave(run, "asked")
+            time.sleep(max(0.0, until - time.monotonic()))
+
+        match payload.case:
+            case "words":
+                raise SlowWords(slow)
+            case "serializer":
+                value = SlowToSerialize()
+                value._slow = slow
+                return value
+            case "destructor":
+                return SlowToGo(slow)
+            case "numbers":
+                return [number / 7 for number in range(4_000_000)]
+        raise AssertionError(payload.case)
+
+
 VALUES: Final[dict[str, Any]] = {
     "nul": "a\x00b",
     "surrogate": "a\ud800b",
@@ -189,6 +244,7 @@ def all_handlers(effects: Effects) -> list[Handler[Any]]:
         DieHandler,
         ParentHandler,
         OddHandler,
+        RemainsHandler,
         ChattyHandler,
         PulseHandler,
         VisitHandler,

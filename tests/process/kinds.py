@@ -19,6 +19,7 @@ class Kind(StrEnum):
     DIE = "die"
     PARENT = "parent"
     ODD = "odd"
+    REMAINS = "remains"
     CHATTY = "chatty"
     PULSE = "pulse"
     VISIT = "visit"
@@ -78,6 +79,12 @@ class Odd(Payload, kind=Kind.ODD):
     case: str
 
 
+class Remains(Timed, kind=Kind.REMAINS):
+    """Ends at once, but what it leaves runs code of its own that takes its time; *case* says what."""
+
+    case: str
+
+
 class Chatty(Timed, kind=Kind.CHATTY):
     """Reports progress a thousand times a second."""
 
@@ -98,6 +105,6 @@ class Visit(Payload, kind=Kind.VISIT):
         return f"visit:{self.place}"
 
 
-PAYLOADS = (Quick, Await, Poll, Spin, Block, Sleep, Greedy, Die, Parent, Odd, Chatty, Pulse, Visit)
+PAYLOADS = (Quick, Await, Poll, Spin, Block, Sleep, Greedy, Die, Parent, Odd, Remains, Chatty, Pulse, Visit)
 REGISTRY = Registry(Kind, payloads=PAYLOADS)
 """What an asking process knows."""

@@ -7,7 +7,7 @@ import pytest
 
 from tests.process.conftest import Start
 from tests.process.harness import GRACE, Observer, eventually, is_gone
-from tests.process.kinds import Await, Block, Parent, Poll, Sleep, Spin, Timed
+from tests.process.kinds import Await, Block, Parent, Poll, Remains, Sleep, Spin, Timed
 
 pytestmark = pytest.mark.process
 
@@ -36,6 +36,18 @@ def test_a_stopped_worker_hands_its_item_back_at_once_and_leaves(
     assert_released(db, item)
     told = [f"1 told {reason}" for reason in ["StopReason.SHUTDOWN"] if manner in {Await, Poll}]
     assert db.effects(item) == ["1 begin", *told]
+
+
+@pytest.mark.parametrize("case", ["words", "serializer", "destructor"])
+def test_what_a_handler_leaves_and_never_lets_go_of_does_not_keep_the_process(
+    db: Observer, start: Start, case: str
+) -> None:
+    item = db.enqueue(Remains(case=case, seconds=600))
+    worker = start()
+    db.until_effect(item, "asked")
+    worker.signal(signal.SIGTERM)
+    assert worker.ended(within=GRACE + LIMIT) == 0
+    assert_released(db, item)
 
 
 def test_five_items_of_all_manners_are_handed_back_together_and_taken_again(

@@ -182,6 +182,30 @@ async def test_a_payload_is_decoded_where_the_handler_runs() -> None:
     assert threads != [threading.current_thread()]
 
 
+async def test_a_thread_that_takes_its_time_to_go_is_waited_for_by_no_item_but_at_the_end() -> None:
+    local = threading.local()
+    may_go, gone = threading.Event(), threading.Event()
+
+    class Connection:
+        def __del__(self) -> None:
+            may_go.wait()
+            gone.set()
+
+    def work(payload: Copy, run: Run) -> str:
+        local.connection = Connection()
+        return "done"
+
+    host = Host(asyncio.get_running_loop())
+    execution = Execution(PlainCopy(work), Copy, Run(uuid4(), 1), host)
+    execution.start()
+    assert await execution.ended == Returned("done")
+    assert not gone.is_set()
+    may_go.set()
+    async with asyncio.timeout(30):
+        await host.threads_ended()
+        assert await asyncio.to_thread(gone.wait, 30)
+
+
 async def test_a_closed_host_loop_is_said_at_the_start() -> None:
     closed = asyncio.new_event_loop()
     closed.close()

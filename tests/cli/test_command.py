@@ -52,6 +52,7 @@ def test_a_database_that_is_away_is_exit_code_3_at_once(treadle: Command) -> Non
         answer = treadle(*words, "--dsn", "postgresql://somebody:hidden@127.0.0.1:1/nothing")
         assert answer.returncode == 3
         assert answer.stderr.count("\n") == 1
+        assert answer.stderr.count("cannot be reached") == 1
         assert "hidden" not in answer.stderr
 
 

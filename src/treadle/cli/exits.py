@@ -57,7 +57,9 @@ def run(app: typer.Typer, name: str, arguments: Sequence[str] | None = None) -> 
         line, code = f"{error.format_message()} (see {name} --help)", error.exit_code
     except SettingsError as error:
         line, code = str(error), ExitCode.USAGE
-    except (StoreUnavailable, psycopg.OperationalError) as error:
+    except StoreUnavailable as error:
+        line, code = str(error), ExitCode.UNREACHABLE
+    except psycopg.OperationalError as error:
         line, code = f"the database cannot be reached: {error}", ExitCode.UNREACHABLE
     except TreadleError as error:
         line, code = str(error), ExitCode.REFUSED

@@ -9,49 +9,60 @@ from importlib.resources import files
 from types import TracebackType
 from typing import Final, LiteralString, Self
 
-import psycopg
-from psycopg.rows import TupleRow
-from psycopg_pool import AsyncConnectionPool
+from psycopg import AsyncConnection
+from psycopg.rows import TupleRow, tuple_row
 
-from treadle.errors import StoreUnavailable
+from treadle.postgres.pool import Pool
 
-Connection = psycopg.AsyncConnection[TupleRow]
+Connection = AsyncConnection[TupleRow]
+
+STATEMENT_SECONDS: Final = 10.0
 
 _WAIT_SECONDS: Final = 5.0
+_BOUND: Final = "select set_config('statement_timeout', %(milliseconds)s, true)"
 
 
 class Database:
     """A pool of connections, opened in the event loop it is used in; it waits for no server to be there."""
 
-    def __init__(self, conninfo: str, *, most: int = 4) -> None:
-        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+    def __init__(self, conninfo: str, *, most: int = 4, seconds: float = STATEMENT_SECONDS) -> None:
+        """*seconds* bound each transaction that asks for no other bound."""
+        self._seconds = seconds
+        self._pool: Pool[TupleRow] = Pool(
             conninfo,
-            # Behind a transaction pooler a prepared statement may be another session's.
-            kwargs={"prepare_threshold": None, "connect_timeout": int(_WAIT_SECONDS)},
-            check=AsyncConnectionPool.check_connection,
-            min_size=0,
-            max_size=most,
-            timeout=_WAIT_SECONDS,
-            open=False,
+            row_factory=tuple_row,
+            seconds=seconds,
+            wait=_WAIT_SECONDS,
+            sizes=(0, most),
+            name="anichron",
+            configure=_prepare_nothing,
         )
 
     async def __aenter__(self) -> Self:
-        await self._pool.open(wait=False)
+        await self._pool.open()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._pool.close(timeout=_WAIT_SECONDS)
+        await self._pool.close()
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[Connection]:
-        """A connection with one transaction, committed at the end. Raises ``StoreUnavailable``."""
-        try:
-            async with self._pool.connection() as connection:
-                yield connection
-        except psycopg.OperationalError as error:
-            raise StoreUnavailable(str(error).strip() or "the database did not answer") from error
+    async def connection(self, *, seconds: float | None = None) -> AsyncIterator[Connection]:
+        """A connection with one transaction, committed at the end and over within *seconds*.
+
+        Raises ``StoreUnavailable``, also when a statement takes longer than that.
+        """
+        seconds = seconds or self._seconds
+        async with self._pool.connection(seconds=seconds) as connection, connection.transaction():
+            # For this transaction only: behind a transaction pooler a setting of the session is another's.
+            await connection.execute(_BOUND, {"milliseconds": str(round(seconds * 1000))})
+            yield connection
+
+
+async def _prepare_nothing(connection: Connection) -> None:
+    # Behind a transaction pooler a prepared statement may be another session's.
+    connection.prepare_threshold = None
 
 
 @cache

@@ -17,7 +17,7 @@ from anichron import schema
 from anichron.crawl.crawl import crawl
 from anichron.crawl.handler import CrawlHandler
 from anichron.crawl.proxy_folder import ProxyFolder
-from anichron.database import Database
+from anichron.database import STATEMENT_SECONDS, Database
 from anichron.identity.configs import StorageConfigs
 from anichron.identity.users import User, Users
 from anichron.kinds import PAYLOADS, Kind
@@ -37,7 +37,6 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 _RETRY_SECONDS: Final = 1.0
-_STATEMENT_SECONDS: Final = 10.0
 
 
 class UnknownUser(TreadleError):
@@ -76,7 +75,9 @@ async def _assembled(settings: Settings, stack: AsyncExitStack) -> Worker:
     """A worker that can start; *stack* closes what it is made of."""
     section = settings.worker
     database = await stack.enter_async_context(
-        Database(settings.conninfo, most=section.max_concurrent_files + 2)
+        Database(
+            settings.conninfo, most=section.max_concurrent_files + 2, seconds=_statement_seconds(section)
+        )
     )
     configs = StorageConfigs(database)
     user = await _resident(section, database, configs)
@@ -108,9 +109,12 @@ def worker_settings(section: WorkerSection) -> WorkerSettings:
 
 
 def _store(settings: Settings) -> PostgresStore:
+    return PostgresStore(settings.conninfo, statement_seconds=_statement_seconds(settings.worker))
+
+
+def _statement_seconds(settings: WorkerSection) -> float:
     # A statement must be over well before the lease is, which it may be extending.
-    seconds = min(_STATEMENT_SECONDS, settings.worker.lease_seconds / 3)
-    return PostgresStore(settings.conninfo, statement_seconds=seconds)
+    return min(STATEMENT_SECONDS, settings.lease_seconds / 3)
 
 
 def _registry(
@@ -164,7 +168,7 @@ async def _resident(settings: WorkerSection, database: Database, configs: Storag
                 raise UnknownUser(settings.user)
             await configs.ensure(user.id, settings.root_path)
         except StoreUnavailable as error:
-            logger.warning("the database is away, trying again: %s", error)
+            logger.warning("trying again: %s", error)
             await asyncio.sleep(_RETRY_SECONDS)
         else:
             return user

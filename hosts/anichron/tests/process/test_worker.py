@@ -182,7 +182,7 @@ def test_a_setting_that_makes_no_sense_is_exit_code_2(anichron: Start, command: 
 
 def test_a_worker_waits_for_a_database_that_is_away_and_can_be_stopped(anichron: Start) -> None:
     worker = anichron("worker", DATABASE_URL="postgresql://u:hush@127.0.0.1:1/d")
-    worker.line_with("the database is away, trying again")
+    worker.line_with("trying again: the database does not answer")
     assert worker.stop() == 0
     assert "hush" not in worker.output
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 from uuid import UUID
 
 import psycopg
@@ -15,6 +16,9 @@ from anichron.database import Database, statement
 from treadle.errors import TreadleError
 
 _SQL = "anichron.identity.sql"
+
+_DELETE_SECONDS: Final = 300.0
+"""A folder's part of the library may be millions of rows."""
 
 
 class FolderTaken(TreadleError):
@@ -103,6 +107,6 @@ class StorageConfigs:
 
     async def delete(self, config_id: UUID) -> bool:
         """Delete it with its part of the library and its work items, running ones too; False when there is none."""
-        async with self._database.connection() as connection:
+        async with self._database.connection(seconds=_DELETE_SECONDS) as connection:
             cursor = await connection.execute(statement(_SQL, "delete_config"), {"id": config_id})
             return cursor.rowcount > 0

@@ -96,7 +96,7 @@ class PostgresLibrary:
             except StoreUnavailable as error:
                 if loop.time() + pause > deadline:
                     raise
-                logger.warning("The database is away, trying again: %s", error)
+                logger.warning("Trying again: %s", error)
                 await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 - jitter is no secret
                 pause = min(pause * 2, 5)
 

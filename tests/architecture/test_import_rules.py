@@ -53,7 +53,9 @@ def contracts() -> set[str]:
 def lint_imports(tree: Path) -> subprocess.CompletedProcess[str]:
     # The copy's own sources stand before those that are installed.
     places = os.pathsep.join(str(tree / source.parent) for source in SOURCES)
-    code = "import sys; from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache'])"
+    code = (
+        "import sys; from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache'])"
+    )
     return subprocess.run(
         [sys.executable, "-c", code],
         cwd=tree,

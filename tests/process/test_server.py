@@ -80,7 +80,9 @@ def test_connections_that_the_server_ends_are_made_again_while_running_and_while
     db.until_effect(item, "step")
     for _ in range(3):
         # The worker may be between two connections; then there is nothing to end yet.
-        ending = f"select array_agg(pid) as pids, count(pg_terminate_backend(pid)) {BACKENDS} having count(*) > 0"
+        ending = (
+            f"select array_agg(pid) as pids, count(pg_terminate_backend(pid)) {BACKENDS} having count(*) > 0"
+        )
         ended_backends = db.until(ending)["pids"]
         db.until(f"select 1 {BACKENDS} and pid <> all(%s) having count(*) > 0", ended_backends)
     ended = db.until_item(item, "finished_at is not null")

@@ -57,6 +57,12 @@ class FakeQueue:
         self.now = START
         self.valid = {"access-1"}
         self.issued = 1
+        self.renewing = asyncio.Event()
+        """Cleared, it keeps refreshes waiting for their answer."""
+        self.renewing.set()
+        self.refused = 0
+        self.ended = False
+        """Whether new tokens are refused, too."""
         self.admin = True
         self.expires_in = 900
         self.refused_cancel: str | None = None
@@ -156,6 +162,7 @@ class FakeQueue:
                 return problem(503, "the database is away")
             token = request.headers.get("authorization", "").removeprefix("Bearer ")
             if token not in self.valid and self.sign_in.way != "proxy":
+                self.refused += 1
                 return problem(401, "the token is not valid")
             if not self.admin:
                 return problem(403, "only admins see work items")
@@ -171,10 +178,14 @@ class FakeQueue:
         return self._tokens()
 
     async def _refresh(self, request: Request) -> Response:
-        if (await request.json())["refresh_token"] != f"refresh-{self.issued}":
+        refresh = (await request.json())["refresh_token"]
+        await self.renewing.wait()
+        if refresh != f"refresh-{self.issued}":
+            # As Anichron does: a token that was used before has been stolen, and ends the session.
+            self.valid, self.ended = set(), True
             return problem(401, "the refresh token is used up")
         self.issued += 1
-        self.valid = {f"access-{self.issued}"}
+        self.valid = set() if self.ended else {f"access-{self.issued}"}
         return self._tokens()
 
     async def _logout(self, request: Request) -> Response:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from playwright.async_api import Page, expect
 
@@ -84,6 +86,40 @@ async def test_a_session_that_is_over_asks_again_and_goes_on_where_it_was(
     await page.keyboard.press("Enter")
     await expect(page.locator("#connection")).to_have_text("Live")
     assert queue.seen_ids[-1] == "c3"
+
+
+async def test_tabs_without_locks_renew_one_after_the_other(page: Page, queue: FakeQueue) -> None:
+    # On plain http there are no locks; a refresh token used twice would end the session.
+    await page.context.add_init_script("delete Navigator.prototype.locks")
+    queue.add(1)
+    await sign_in(page, queue)
+    other = await page.context.new_page()
+    await other.goto(queue.address)
+    await expect(row(other, 1)).to_be_visible()
+    await queue.connected(2)
+    assert await other.evaluate("navigator.locks") is None
+    before = queue.issued
+    queue.valid, queue.refused = set(), 0
+    queue.renewing.clear()
+    queue.cut()
+    async with asyncio.timeout(15):
+        while queue.refused < 2:
+            await page.wait_for_timeout(50)
+    await page.wait_for_timeout(300)  # what either tab does about it is on its way by now
+    queue.renewing.set()
+    for tab in (page, other):
+        await expect(tab.locator("#connection")).to_have_text("Live", timeout=15_000)
+    await queue.connected(4)
+    assert queue.issued == before + 1
+
+
+async def test_a_new_token_that_is_refused_too_asks_for_a_sign_in(page: Page, queue: FakeQueue) -> None:
+    queue.add(1)
+    await sign_in(page, queue)
+    queue.valid, queue.ended = set(), True
+    queue.cut()
+    await expect(page.get_by_role("dialog", name="Sign in")).to_be_visible()
+    assert await page.evaluate("Object.keys(sessionStorage)") == []
 
 
 async def test_who_is_no_admin_is_told_in_words(page: Page, queue: FakeQueue) -> None:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from treadle.domain.status import Status
 from treadle.errors import TreadleError
-from treadle.ports.inspect import Inspect, WorkerInfo
+from treadle.ports.inspect import Inspect, Tally, WorkerInfo
 
 ANSWER_SECONDS: Final = 3.0
 """The health is told within this time, whatever the database does."""
@@ -38,7 +38,7 @@ class Health(BaseModel):
     database: bool
     """Whether the database answers."""
     queue: Mapping[Status, int] = Field(default_factory=dict)
-    """How many work items are in each status."""
+    """How many work items are in each status; large numbers are estimates."""
     workers: Sequence[LiveWorker] = ()
 
 
@@ -46,11 +46,15 @@ async def health_of(inspector: Inspect, *, seconds: float = ANSWER_SECONDS) -> H
     """The system's health; a database that does not answer within *seconds* is away."""
     try:
         async with asyncio.timeout(seconds):
-            counts = await inspector.counts()
+            tally = await inspector.tally()
             workers = await inspector.workers()
     except (TreadleError, TimeoutError):
         return Health(status="unavailable", database=False)
-    return Health(status="ok", database=True, queue=counts, workers=[_live(worker) for worker in workers])
+    return Health(status="ok", database=True, queue=_counts(tally), workers=[_live(worker) for worker in workers])
+
+
+def _counts(tally: Tally) -> dict[Status, int]:
+    return {status: count.count for status, count in tally.counts.items()}
 
 
 def _live(worker: WorkerInfo) -> LiveWorker:

@@ -47,7 +47,8 @@ export class Api {
   }
 
   cancel(id) {
-    return this.#json(`/${encodeURIComponent(id)}/cancel`, { method: "POST" });
+    const headers = { "Content-Type": "application/json" }; // what no page of another site can send unasked
+    return this.#json(`/${encodeURIComponent(id)}/cancel`, { method: "POST", headers });
   }
 
   async counts() {
@@ -98,6 +99,7 @@ export class Api {
         renewed = true;
         continue;
       }
+      if (response.status === 401 && renewed) this.auth.lose(credentials.Authorization);
       throw await failure(response);
     }
   }

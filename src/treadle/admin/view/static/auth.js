@@ -9,6 +9,7 @@
 
 const ASK_PATIENCE = 150;
 const SETTLE = 600;
+const TURN = 5000;
 
 /**
  * @typedef {object} Tokens
@@ -24,6 +25,8 @@ export class Auth {
   #tokens = null;
   #renewing = null;
   #timer = null;
+  /** When tabs said that they are about to renew, by what each drew. */
+  #draws = new Map();
 
   /**
    * @param {{way: "password" | "token" | "proxy", login?: string, refresh?: string | null, logout?: string | null}} way
@@ -97,15 +100,39 @@ export class Auth {
     return this.#renewing;
   }
 
+  /** Forget a token that the server refuses although it is new: its session has ended elsewhere. */
+  lose(refused) {
+    if (this.way.way === "proxy" || this.headers.Authorization !== refused) return;
+    this.#forget();
+    this.onChange();
+  }
+
   async #renewAlone() {
     const before = this.#tokens;
     const alone = navigator.locks
       ? (work) => navigator.locks.request(this.slot, work)
-      : (work) => work(); // on plain http there are no locks: the timers' jitter keeps tabs apart
+      : (work) => this.#inTurn(work);
     return alone(async () => {
       if (this.#tokens !== before) return this.#tokens !== null;
       return this.#refresh();
     });
+  }
+
+  /** Without locks, which plain http has not: of tabs that would renew at the same time the lowest draw goes first. */
+  async #inTurn(work) {
+    for (const [other, at] of this.#draws) if (Date.now() - at > TURN) this.#draws.delete(other);
+    const draw = Math.max(0, ...this.#draws.keys()) + Math.random(); // after those that were heard already
+    this.#draws.set(draw, Date.now());
+    this.channel.postMessage({ draw });
+    await pause(ASK_PATIENCE);
+    const before = this.#tokens;
+    const first = () => [...this.#draws].every(([other, at]) => other >= draw || Date.now() - at > TURN);
+    while (this.#tokens === before && !first()) await pause(ASK_PATIENCE);
+    try {
+      return await work();
+    } finally {
+      this.#draws.delete(draw);
+    }
   }
 
   async #refresh() {
@@ -145,7 +172,9 @@ export class Auth {
 
   #hear(message) {
     if (message.ask && this.#tokens) this.channel.postMessage({ tokens: this.#tokens });
+    else if (message.draw) this.#draws.set(message.draw, Date.now());
     else if (message.tokens) {
+      this.#draws.clear();
       const wasOut = this.#tokens === null;
       if (this.#tokens?.access === message.tokens.access) return;
       this.#take(message.tokens, { tell: false });

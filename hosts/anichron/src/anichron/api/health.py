@@ -50,7 +50,9 @@ async def health_of(inspector: Inspect, *, seconds: float = ANSWER_SECONDS) -> H
             workers = await inspector.workers()
     except (TreadleError, TimeoutError):
         return Health(status="unavailable", database=False)
-    return Health(status="ok", database=True, queue=_counts(tally), workers=[_live(worker) for worker in workers])
+    return Health(
+        status="ok", database=True, queue=_counts(tally), workers=[_live(worker) for worker in workers]
+    )
 
 
 def _counts(tally: Tally) -> dict[Status, int]:

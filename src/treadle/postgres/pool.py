@@ -92,6 +92,8 @@ class Pool(Generic[Row]):
                         await self._pool.drain()
         except (errors.LockNotAvailable, errors.QueryCanceled, errors.DeadlockDetected) as error:
             raise Busy(f"the database was busy: {error}") from error
+        except errors.ProgramLimitExceeded:
+            raise  # The driver counts it among the passing ones, but no further try helps.
         except (psycopg.OperationalError, PoolTimeout) as error:
             raise StoreUnavailable(f"the database does not answer: {str(error).strip()}") from error
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import schemathesis
 from hypothesis import HealthCheck, settings
+from schemathesis.specs.openapi.checks import negative_data_rejection
 
 from tests.admin.host import EXPIRED, application
 from treadle.domain.item import Claimant, NewItem, Progress
@@ -36,8 +37,19 @@ def populated() -> MemoryStore:
 schema = schemathesis.openapi.from_asgi("/openapi.json", application(populated()))
 
 
+def stays_invalid(case: schemathesis.Case[Any]) -> bool:
+    """Whether a request generated to be invalid is so when it is sent.
+
+    The token that the generator may have left out is put back, and parameters that nobody knows are ignored.
+    """
+    known = {parameter["name"] for parameter in case.operation.definition.raw.get("parameters", [])}
+    return "Authorization" in (case.headers or {}) and set(case.query or {}) <= known
+
+
 @schema.parametrize()
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 def test_the_api_answers_as_its_description_says(case: schemathesis.Case[Any]) -> None:
     # With a token that has just expired the event stream ends at once instead of going on.
-    case.call_and_validate(headers=EXPIRED)
+    case.call_and_validate(
+        headers=EXPIRED, excluded_checks=[] if stays_invalid(case) else [negative_data_rejection]
+    )

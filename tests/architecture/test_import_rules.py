@@ -17,6 +17,10 @@ VIOLATIONS = {
         "src/treadle/domain/status.py",
         "import treadle.ports.lease",
     ),
+    "The task scheduler stands alone": (
+        "src/treadle/task_scheduler.py",
+        "from treadle.errors import TreadleError",
+    ),
     "The domain is pure: no driver, no web, no host": ("src/treadle/domain/item.py", "import psycopg"),
     "The embedded server knows nothing of the queue": (
         "src/treadle/embedded/server.py",

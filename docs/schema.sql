@@ -58,6 +58,17 @@ CREATE FUNCTION treadle.new_id() RETURNS uuid
 
 COMMENT ON FUNCTION treadle.new_id() IS 'A new uuid v7: ids sort by the time they were made, to the millisecond.';
 
+CREATE TABLE treadle.cron_keys (
+    dedup_key text NOT NULL,
+    first_seen timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+COMMENT ON TABLE treadle.cron_keys IS 'When each key of a cron schedule was first seen: earlier slots are not made up for.';
+
+COMMENT ON COLUMN treadle.cron_keys.dedup_key IS 'As in work_items.dedup_key.';
+
+COMMENT ON COLUMN treadle.cron_keys.first_seen IS 'Only later slots are due.';
+
 CREATE TABLE treadle.item_events (
     id bigint NOT NULL,
     item_id uuid NOT NULL,
@@ -138,6 +149,7 @@ CREATE TABLE treadle.work_items (
     follows uuid,
     superseded_by uuid,
     changed_xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    slot timestamp with time zone,
     CONSTRAINT error_exactly_when_failed CHECK (((status = 'failed'::text) = (error IS NOT NULL))),
     CONSTRAINT finished_exactly_when_terminal CHECK (((status = ANY (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text])) = (finished_at IS NOT NULL))),
     CONSTRAINT held_by_nobody_when_queued CHECK (((status <> 'queued'::text) OR ((claimed_by IS NULL) AND (started_at IS NULL)))),
@@ -206,6 +218,8 @@ COMMENT ON COLUMN treadle.work_items.superseded_by IS 'The queued item of the sa
 
 COMMENT ON COLUMN treadle.work_items.changed_xid IS 'Transaction of the last change other than a heartbeat: the live view reads changes by it.';
 
+COMMENT ON COLUMN treadle.work_items.slot IS 'Of items queued by a cron schedule: the time it asked for. One item per key and slot; null for all others.';
+
 CREATE TABLE treadle.workers (
     claimed_by text NOT NULL,
     kinds text[] NOT NULL,
@@ -229,6 +243,9 @@ COMMENT ON COLUMN treadle.workers.started_at IS 'When it was first seen.';
 
 COMMENT ON COLUMN treadle.workers.seen_at IS 'When it last said so.';
 
+ALTER TABLE ONLY treadle.cron_keys
+    ADD CONSTRAINT cron_keys_pkey PRIMARY KEY (dedup_key);
+
 ALTER TABLE ONLY treadle.item_events
     ADD CONSTRAINT item_events_pkey PRIMARY KEY (id);
 
@@ -248,6 +265,8 @@ CREATE INDEX tombstones_changed ON treadle.tombstones USING btree (changed_xid);
 CREATE INDEX work_items_changed ON treadle.work_items USING btree (changed_xid);
 
 CREATE INDEX work_items_claim ON treadle.work_items USING btree (requested_at, id) WHERE ((status = 'queued'::text) AND (finished_at IS NULL));
+
+CREATE UNIQUE INDEX work_items_cron ON treadle.work_items USING btree (dedup_key, slot) WHERE (slot IS NOT NULL);
 
 CREATE UNIQUE INDEX work_items_dedup ON treadle.work_items USING btree (dedup_key) WHERE ((status = 'queued'::text) AND (dedup_key IS NOT NULL));
 

@@ -9,13 +9,15 @@ if TYPE_CHECKING:
     from treadle.domain.payload import Payload, WorkPayload
     from treadle.domain.registry import Registry
     from treadle.domain.run import Run, Stopped
-    from treadle.domain.schedule import Every, EveryScope, Occasion, Schedule
+    from treadle.domain.schedule import Cron, CronScope, Every, EveryScope, Occasion, Schedule
     from treadle.domain.status import Status
     from treadle.work_queue import WorkQueue
     from treadle.worker import Health, Worker, WorkerSettings
 
 # Loaded when they are asked for: who wants treadle.task_scheduler loads nothing of the queue.
 _HOMES = {
+    "Cron": "treadle.domain.schedule",
+    "CronScope": "treadle.domain.schedule",
     "Every": "treadle.domain.schedule",
     "EveryScope": "treadle.domain.schedule",
     "Handler": "treadle.domain.handler",
@@ -36,6 +38,8 @@ _HOMES = {
 }
 
 __all__ = [
+    "Cron",
+    "CronScope",
     "Every",
     "EveryScope",
     "Handler",

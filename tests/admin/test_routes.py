@@ -27,7 +27,7 @@ SCOPE = UUID(int=7)
 ITEM_FIELDS = {
     *("id", "kind", "scope_id", "requested_by", "requested_at", "status", "attempt", "stalls", "claimed_by"),
     *("started_at", "lease_until", "finished_at", "updated_at", "cancel_requested_at", "progress_done"),
-    *("progress_total", "progress_note", "result", "partial", "error", "superseded_by"),
+    *("progress_total", "progress_note", "result", "partial", "error", "superseded_by", "slot"),
 }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "src" / "treadle"
 INSERTS = re.compile(r"insert\s+into\s+treadle\s*\.\s*work_items\b", re.IGNORECASE)
-ENQUEUE_PATH = {"enqueue.sql", "enqueue_at.sql", "schedule.sql"}
+ENQUEUE_PATH = {"enqueue.sql", "enqueue_at.sql", "schedule.sql", "schedule_slots.sql"}
 
 
 def product_files(*folders: Path) -> Iterator[Path]:

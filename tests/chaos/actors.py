@@ -134,7 +134,7 @@ class Scheduler(Actor):
         dues = [
             Due(
                 item=NewItem(kind=PERIODIC, payload="{}", scope_id=scope, dedup_key=f"scope:{scope}"),
-                interval=INTERVAL,
+                when=INTERVAL,
             )
             for scope in await cursor.fetchall()
         ]

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -183,9 +183,65 @@ def conflict_on_any_twin(patch: pytest.MonkeyPatch) -> None:
 
 def interval_ignored(patch: pytest.MonkeyPatch) -> None:
     async def at_once(self: MemorySchedules, dues: Sequence[Due]) -> Sequence[UUID]:
-        return await schedule(self, [replace(due, interval=timedelta(0)) for due in dues])
+        return await schedule(self, [replace(due, when=timedelta(0)) for due in dues])
 
     patch.setattr(MemorySchedules, "schedule", at_once)
+
+
+def slots_not_remembered(patch: pytest.MonkeyPatch) -> None:
+    async def forgetful(self: MemorySchedules, dues: Sequence[Due]) -> Sequence[UUID]:
+        queued = await schedule(self, dues)
+        for id_ in queued:
+            self._table.rows[id_].slot = None
+        return queued
+
+    patch.setattr(MemorySchedules, "schedule", forgetful)
+
+
+def new_keys_due_at_once(patch: pytest.MonkeyPatch) -> None:
+    async def eager(self: MemorySchedules, dues: Sequence[Due]) -> Sequence[UUID]:
+        for due in dues:
+            self._table.first_seen.setdefault(str(due.item.dedup_key), datetime(2000, 1, 1, tzinfo=UTC))
+        return await schedule(self, dues)
+
+    patch.setattr(MemorySchedules, "schedule", eager)
+
+
+def keys_seen_anew_by_every_store(patch: pytest.MonkeyPatch) -> None:
+    opened = MemoryStore.__aenter__
+
+    async def forgetful(self: MemoryStore) -> MemoryStore:
+        self.table.first_seen.clear()
+        return await opened(self)
+
+    patch.setattr(MemoryStore, "__aenter__", forgetful)
+
+
+def a_late_item_keeps_its_slot(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(producing, "_same_request", lambda *_: False)
+
+
+def slots_taken_over_by_any_twin(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(producing, "_same_request", lambda *_: True)
+
+
+def first_sight_in_the_future_kept(patch: pytest.MonkeyPatch) -> None:
+    async def stubborn(self: MemorySchedules, dues: Sequence[Due]) -> Sequence[UUID]:
+        seen = dict(self._table.first_seen)
+        queued = await schedule(self, dues)
+        self._table.first_seen.update(seen)
+        return queued
+
+    patch.setattr(MemorySchedules, "schedule", stubborn)
+
+
+def newest_slot_purged(patch: pytest.MonkeyPatch) -> None:
+    async def slotless(self: MemoryRetention, **rest: Any) -> int:
+        for row in self._table.rows.values():
+            row.slot = None
+        return await purge(self, **rest)
+
+    patch.setattr(MemoryRetention, "purge", slotless)
 
 
 def retention_age_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -268,6 +324,13 @@ BROKEN: dict[Patch, str] = {
     payloads_not_compared: "test_a_queued_key_of_another_kind_is_a_conflict",
     conflict_on_any_twin: "test_payloads_are_equal_when_their_json_is_whatever_the_order_of_keys",
     interval_ignored: "test_the_newest_finish_of_many_counts",
+    slots_not_remembered: "test_of_sixty_missed_slots_the_newest_runs_once",
+    new_keys_due_at_once: "test_work_that_is_new_waits_for_the_first_slot_after_it_was_first_seen",
+    keys_seen_anew_by_every_store: "test_a_weekly_schedule_runs_although_the_worker_starts_anew_every_day",
+    a_late_item_keeps_its_slot: "test_a_queue_that_is_late_runs_once_for_the_newest_slot",
+    slots_taken_over_by_any_twin: "test_a_waiting_request_by_hand_takes_the_slot_and_another_payload_lets_it_wait",
+    first_sight_in_the_future_kept: "test_slots_from_a_time_when_the_clock_was_wrong_block_nothing",
+    newest_slot_purged: "test_retention_keeps_the_newest_slot_although_a_run_by_hand_finished_later",
     retention_age_ignored: "test_of_old_and_young_items_a_purge_takes_the_old_ones",
     retention_limit_ignored: "test_a_purge_takes_at_most_its_limit",
     newest_of_a_periodic_key_purged: "test_the_newest_finished_item_of_a_periodic_key_stays",

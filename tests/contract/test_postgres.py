@@ -34,7 +34,9 @@ class PostgresHarness:
         self._execute("delete from public.scopes where id = %s", scope_id)
 
     def clear(self) -> None:
-        self._execute("truncate treadle.work_items, treadle.item_events, treadle.workers, public.scopes")
+        self._execute(
+            "truncate treadle.work_items, treadle.item_events, treadle.workers, treadle.cron_keys, public.scopes"
+        )
 
     def _execute(self, statement: LiteralString, *values: UUID) -> None:
         with psycopg.connect(self._dsn, autocommit=True) as connection:

@@ -206,7 +206,7 @@ async def returns_beside_a_twin(store: PostgresStore) -> None:
 
 
 async def schedules_once(scene: Scene, store: PostgresStore) -> None:
-    due = [Due(item=request(key="periodic", by=None), interval=timedelta(hours=1))]
+    due = [Due(item=request(key="periodic", by=None), when=timedelta(hours=1))]
     late = await scene.store("late")
     async with scene.gate("late", "insert:true"):
         second = scene.start(late.schedules.schedule(due))

@@ -152,7 +152,7 @@ async def test_the_worker_role_can_do_all_that_a_store_does(
     scope = scope_of(roles.owner)
     who = claimant(scopes=[scope])
     await worker.presence.appear(who, [])
-    due = Due(item=request(scope_id=scope, key="periodic", by=None), interval=timedelta(hours=1))
+    due = Due(item=request(scope_id=scope, key="periodic", by=None), when=timedelta(hours=1))
     assert len(await worker.schedules.schedule([due])) == 1
     lease = await take(worker, who)
     assert await worker.leases.heartbeat(lease, Progress(done=1), timedelta(seconds=60)) is not None

@@ -34,7 +34,7 @@ create unique index also_running on treadle.work_items (dedup_key) where status 
 
 
 def due(key: str = "k", *, scope_id: UUID | None = None, interval: timedelta = HOUR) -> Due:
-    return Due(item=NewItem(kind=ALPHA, payload="{}", scope_id=scope_id, dedup_key=key), interval=interval)
+    return Due(item=NewItem(kind=ALPHA, payload="{}", scope_id=scope_id, dedup_key=key), when=interval)
 
 
 async def bring(scene: Scene, upto: str) -> None:

@@ -17,7 +17,8 @@ def test_every_column_and_function_says_what_it_is(dsn: str) -> None:
             """
             select attrelid::regclass || '.' || attname from pg_attribute
             where attrelid in ('treadle.work_items'::regclass, 'treadle.item_events'::regclass,
-                               'treadle.workers'::regclass, 'treadle.tombstones'::regclass)
+                               'treadle.workers'::regclass, 'treadle.tombstones'::regclass,
+                               'treadle.cron_keys'::regclass)
               and attnum > 0 and not attisdropped and col_description(attrelid, attnum) is null
             union all
             select oid::regprocedure::text from pg_proc

@@ -25,7 +25,7 @@ class TestFile:
         assert "%" not in PLACEHOLDER.sub("", file.read_text("utf-8"))
 
     def test_tables_are_named_with_their_schema(self, file: Path) -> None:
-        tables = r"(?:work_items|item_events|workers|tombstones)\b(?!_)"
+        tables = r"(?:work_items|item_events|workers|tombstones|cron_keys)\b(?!_)"
         assert not re.search(
             rf"(?:from|join|into|update|delete from)\s+(?!treadle\.){tables}", file.read_text("utf-8")
         )

@@ -119,7 +119,7 @@ async def test_work_is_due_after_the_interval_that_was_given(
 ) -> None:
     store = await scene.store("store")
     await finish_long_ago(scene, store, timedelta(hours=1))
-    due = Due(item=request(key="k", by=None), interval=interval)
+    due = Due(item=request(key="k", by=None), when=interval)
     assert len(await store.schedules.schedule([due])) == queued
 
 

@@ -122,11 +122,9 @@ def test_periodic_work_is_listed_for_the_scopes_asked_for() -> None:
     registry = Registry(Kind, payloads=BOTH, schedules=schedules)
     assert registry.periodic_kinds == {"sweep"}
     unscoped, scoped = registry.schedules
-    assert [(due.item.dedup_key, due.interval) for due in registry.due(unscoped, [one, two])] == [
-        ("sweep", day)
-    ]
+    assert [(due.item.dedup_key, due.when) for due in registry.due(unscoped, [one, two])] == [("sweep", day)]
     assert [
-        (due.item.scope_id, due.item.dedup_key, due.interval) for due in registry.due(scoped, [one, two])
+        (due.item.scope_id, due.item.dedup_key, due.when) for due in registry.due(scoped, [one, two])
     ] == [
         (one, f"sweep:{one}", hour),
         (two, f"sweep:{two}", hour),

@@ -34,6 +34,7 @@ EMPTY = (
     "result",
     "error",
     "superseded_by",
+    "slot",
 )
 API = "/api/v1/admin/work-items"
 

@@ -31,7 +31,7 @@ def test_every_kind_is_due_at_its_interval_and_crawls_for_each_config() -> None:
     registry = Registry(Kind, payloads=PAYLOADS, schedules=schedules(settings))
     other = UUID(int=7)
     due = {
-        (due.item.dedup_key, due.item.scope_id): due.interval
+        (due.item.dedup_key, due.item.scope_id): due.when
         for schedule in registry.schedules
         for due in registry.due(schedule, [CONFIG, other])
     }

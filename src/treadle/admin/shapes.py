@@ -75,6 +75,9 @@ class Item(Shape):
     partial: bool = Field(description="Whether the result is only what a cancelled run had done so far.")
     error: str | None
     superseded_by: UUID | None
+    slot: datetime | None = Field(
+        description="The time a cron schedule queued it for; null for all other items."
+    )
 
 
 class ItemPage(Shape):

@@ -120,6 +120,8 @@ def details(item: WorkItem, events: Sequence[ItemEvent], *, absolute: bool) -> T
         ("partial result" if item.partial else "result", result),
         ("error", item.error or "-"),
     ]
+    if item.slot is not None:
+        rows.insert(5, ("scheduled for", when(item.slot)))
     if item.superseded_by is not None:
         rows.append(("superseded by", item.superseded_by))
     for name, value in rows:

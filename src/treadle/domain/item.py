@@ -65,6 +65,8 @@ class WorkItem:
     result: JsonValue
     error: str | None
     superseded_by: UUID | None
+    slot: datetime | None = None
+    """The time a cron schedule queued it for; None for all other items."""
 
     @property
     def partial(self) -> bool:
@@ -98,3 +100,4 @@ class Lease:
     requested_by: str | None
     requested_at: datetime
     stalls: int
+    slot: datetime | None = None

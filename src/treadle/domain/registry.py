@@ -79,7 +79,7 @@ class Registry:
     def due(self, schedule: Schedule, scopes: Collection[UUID]) -> list[Due]:
         """A schedule's work for a worker that serves *scopes*, for the store to queue what is due."""
         return [
-            Due(item=self._periodic(occasion.payload, occasion.scope_id), interval=occasion.interval)
+            Due(item=self._periodic(occasion.payload, occasion.scope_id), when=occasion.when)
             for occasion in schedule.occasions(scopes)
         ]
 

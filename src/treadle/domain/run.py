@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import threading
+from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
@@ -37,10 +38,14 @@ class Run:
     rows of the attempt that finished.
     """
 
-    def __init__(self, item_id: UUID, attempt: int, scope_id: UUID | None = None) -> None:
+    def __init__(
+        self, item_id: UUID, attempt: int, scope_id: UUID | None = None, slot: datetime | None = None
+    ) -> None:
         self.item_id = item_id
         self.attempt = attempt
         self.scope_id = scope_id
+        self.slot = slot
+        """The time, in UTC, that a cron schedule asked for this run at; None for all other runs."""
         self._progress = Progress()
         self._reason: StopReason | None = None
         self._lock = threading.Lock()

@@ -127,17 +127,17 @@ class MemoryRetention:
 
     async def purge(self, *, older_than: timedelta, periodic_kinds: Collection[str], limit: int) -> int:
         with self._table.moment() as now:
-            finished = sorted(
-                (row.finished_at, row.id, row)
-                for row in self._table.rows.values()
-                if row.finished_at is not None
+            rows = self._table.rows.values()
+            finished = sorted((row.finished_at, row.id, row) for row in rows if row.finished_at is not None)
+            slotted = sorted(
+                (row.slot, row.id, row) for row in rows if row.slot is not None and row.slot <= now
             )
-            kept = {row.dedup_key: row.id for _, _, row in finished if row.request.kind in periodic_kinds}
+            # Of each key the last one counts.
+            last = {row.dedup_key: row.id for _, _, row in finished if row.request.kind in periodic_kinds}
+            newest = {row.dedup_key: row.id for _, _, row in slotted if row.request.kind in periodic_kinds}
+            kept = {id_ for by_key in (last, newest) for key, id_ in by_key.items() if key is not None}
             old = [
-                id_
-                for finished_at, id_, row in finished
-                if finished_at < now - older_than
-                and (row.dedup_key is None or kept.get(row.dedup_key) != id_)
+                id_ for finished_at, id_, _ in finished if finished_at < now - older_than and id_ not in kept
             ]
             self._table.delete(old[:limit])
             return len(old[:limit])

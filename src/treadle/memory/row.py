@@ -31,6 +31,7 @@ class Row:
     result: str = "null"
     error: str | None = None
     superseded_by: UUID | None = None
+    slot: datetime | None = None
 
     @property
     def dedup_key(self) -> str | None:
@@ -62,6 +63,7 @@ class Row:
             requested_by=self.request.requested_by,
             requested_at=self.requested_at,
             stalls=self.stalls,
+            slot=self.slot,
         )
 
     def view(self) -> WorkItem:
@@ -87,4 +89,5 @@ class Row:
             result=json.loads(self.result),
             error=self.error,
             superseded_by=self.superseded_by,
+            slot=self.slot,
         )

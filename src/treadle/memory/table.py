@@ -21,7 +21,7 @@ _MOMENTS = 1000
 
 
 class Table:
-    """Items, events, workers and scopes, behind one lock: any thread may use the stores on it.
+    """Items, events, workers, scopes and cron keys, behind one lock: any thread may use the stores on it.
 
     Until the first ``add_scope`` every scope is accepted, as in a database whose ``scope_id`` has no
     foreign key. From then on only added scopes exist, and deleting one deletes its items.
@@ -31,6 +31,8 @@ class Table:
         self.rows: dict[UUID, Row] = {}
         self.events: list[ItemEvent] = []
         self.workers: dict[str, WorkerInfo] = {}
+        self.first_seen: dict[str, datetime] = {}
+        """When each key of a cron schedule was."""
         self._scopes: set[UUID] | None = None
         self._clock = clock
         self._lock = threading.Lock()

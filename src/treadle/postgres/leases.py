@@ -237,6 +237,7 @@ def _lease(row: DictRow) -> Lease:
         requested_by=row["requested_by"],
         requested_at=row["requested_at"],
         stalls=row["stalls"],
+        slot=row["slot"],
     )
 
 

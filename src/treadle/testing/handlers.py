@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID, uuid4
 
 from treadle.domain.handler import Handler
@@ -49,6 +50,7 @@ async def run_handler(
     item_id: UUID | None = None,
     attempt: int = 1,
     scope_id: UUID | None = None,
+    slot: datetime | None = None,
     stop: StopReason = StopReason.CANCEL,
     stop_after: int | None = None,
 ) -> HandlerRun:
@@ -60,7 +62,7 @@ async def run_handler(
     """
     codec = Codec(type(payload))
     stored = codec.encode(payload)
-    run = _Observed(item_id or uuid4(), attempt, scope_id, stop=stop, stop_after=stop_after)
+    run = _Observed(item_id or uuid4(), attempt, scope_id, slot, stop=stop, stop_after=stop_after)
     host = Host(asyncio.get_running_loop())
     execution = Execution(handler, lambda: codec.decode(stored), run, host)
     run.execution = execution
@@ -118,11 +120,12 @@ class _Observed(Run):
         item_id: UUID,
         attempt: int,
         scope_id: UUID | None,
+        slot: datetime | None,
         *,
         stop: StopReason,
         stop_after: int | None,
     ) -> None:
-        super().__init__(item_id, attempt, scope_id)
+        super().__init__(item_id, attempt, scope_id, slot)
         self.reports: list[Progress] = []
         self.execution: Execution | None = None
         self._told_reason = stop

@@ -28,7 +28,7 @@ class Holding:
         """*until*: when, by *clock*, the lease can no longer be relied on."""
         self.lease = lease
         self.until = until
-        self.run = Run(lease.item_id, lease.attempt, lease.scope_id)
+        self.run = Run(lease.item_id, lease.attempt, lease.scope_id, lease.slot)
         self.execution: Cancellable | None = None
         """The handler while it runs, else None."""
         self._clock = clock

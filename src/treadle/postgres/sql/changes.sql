@@ -19,7 +19,7 @@ with moment as materialized (
 ), later as materialized (
     select id, kind, scope_id, requested_by, requested_at, status, attempt, stalls, claimed_by, started_at,
            lease_until, finished_at, updated_at, cancel_requested_at, progress_done, progress_total, progress_note,
-           result, error, superseded_by
+           result, error, superseded_by, slot
     from treadle.work_items item
     where changed_xid >= (select first from since) and changed_xid < (select beyond from since)
     limit %(limit)s + 1
@@ -27,14 +27,14 @@ with moment as materialized (
     -- What was going on then and has been committed now.
     select id, kind, scope_id, requested_by, requested_at, status, attempt, stalls, claimed_by, started_at,
            lease_until, finished_at, updated_at, cancel_requested_at, progress_done, progress_total, progress_note,
-           result, error, superseded_by
+           result, error, superseded_by, slot
     from treadle.work_items item
     where changed_xid = any((select xids from since)::xid8[])
     limit %(limit)s + 1
 ), running as materialized (
     select id, kind, scope_id, requested_by, requested_at, status, attempt, stalls, claimed_by, started_at,
            lease_until, finished_at, updated_at, cancel_requested_at, progress_done, progress_total, progress_note,
-           result, error, superseded_by
+           result, error, superseded_by, slot
     from treadle.work_items item
     where status = 'running' and finished_at is null
     order by started_at, id

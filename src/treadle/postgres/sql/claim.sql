@@ -44,7 +44,7 @@ with head as materialized (
     from pick
     where item.id = pick.id
     returning item.id, item.attempt, item.kind, item.payload::text as payload, item.scope_id, item.dedup_key,
-              item.requested_by, item.requested_at, item.stalls
+              item.requested_by, item.requested_at, item.stalls, item.slot
 )
 -- Counted only when it matters: a head that nobody counts is read no further than to the item picked.
 select case when not exists (select from claimed) then (select count(*) from head) end as seen, claimed.*

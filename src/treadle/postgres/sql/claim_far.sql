@@ -67,7 +67,7 @@ with heads as materialized (
     from pick
     where item.id = pick.id
     returning item.id, item.attempt, item.kind, item.payload::text as payload, item.scope_id, item.dedup_key,
-              item.requested_by, item.requested_at, item.stalls
+              item.requested_by, item.requested_at, item.stalls, item.slot
 )
 select (select count(*) from heads) as seen, claimed.*
 from (select) as always

@@ -71,7 +71,7 @@ with done as (
     from pick
     where item.id = pick.id
     returning item.id, item.attempt, item.kind, item.payload::text as payload, item.scope_id, item.dedup_key,
-              item.requested_by, item.requested_at, item.stalls
+              item.requested_by, item.requested_at, item.stalls, item.slot
 )
 select exists (select from done) as accepted,
        case when not exists (select from claimed) then (select count(*) from head) end as seen, claimed.*

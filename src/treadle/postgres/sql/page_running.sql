@@ -3,7 +3,7 @@ select *, null::uuid as stop_id, null::timestamptz as stop_at
 from (
     select id, kind, scope_id, requested_by, requested_at, status, attempt, stalls, claimed_by, started_at, lease_until,
            finished_at, updated_at, cancel_requested_at, progress_done, progress_total, progress_note, result, error,
-           superseded_by
+           superseded_by, slot
     from treadle.work_items
     where status = 'running' and finished_at is null
     order by started_at desc, id desc

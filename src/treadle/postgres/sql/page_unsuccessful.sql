@@ -4,7 +4,7 @@ with page as materialized (
     from (
         select id, kind, scope_id, requested_by, requested_at, status, attempt, stalls, claimed_by, started_at, lease_until,
            finished_at, updated_at, cancel_requested_at, progress_done, progress_total, progress_note, result, error,
-           superseded_by
+           superseded_by, slot
         from treadle.work_items
         where status in ('failed', 'cancelled') and status = %(status)s
           and id < coalesce(%(below_id)s::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')

@@ -1,4 +1,4 @@
--- Delete items finished long ago, but of each key of a periodic kind keep the newest finished one.
+-- Delete items finished long ago, but of each key of a periodic kind keep the newest finished one and the newest slot's.
 delete from treadle.work_items
 where id = any(array(
     select old.id
@@ -16,6 +16,17 @@ where id = any(array(
               where newer.dedup_key = old.dedup_key
                 and newer.finished_at is not null
                 and (newer.finished_at, newer.id) > (old.finished_at, old.id)
+          )
+          -- Its slot may be the newest although a request by hand finished after it.
+          and (
+              old.slot is null
+              or old.slot > (select coalesce(%(now)s::timestamptz, clock_timestamp()))
+              or exists (
+                  select from treadle.work_items later
+                  where later.dedup_key = old.dedup_key
+                    and later.slot > old.slot
+                    and later.slot <= (select coalesce(%(now)s::timestamptz, clock_timestamp()))
+              )
           )
       )
     order by old.finished_at, old.id

@@ -17,6 +17,7 @@ pytest.register_assert_rewrite(
             "ending",
             "returning",
             "upkeep",
+            "slots",
             "scopes",
             "reading",
             "paging",
@@ -37,6 +38,7 @@ from treadle.testing.contract.paging import PagingContract  # noqa: E402
 from treadle.testing.contract.reading import PresenceContract, ReadingContract  # noqa: E402
 from treadle.testing.contract.returning import RecoveryContract, ReleaseContract, TwinContract  # noqa: E402
 from treadle.testing.contract.scopes import ScopeContract  # noqa: E402
+from treadle.testing.contract.slots import SlotContract  # noqa: E402
 from treadle.testing.contract.upkeep import RetentionContract, SchedulingContract  # noqa: E402
 
 __all__ = ["StoreContract", "StoreHarness"]
@@ -52,6 +54,7 @@ class StoreContract(
     ReleaseContract,
     TwinContract,
     SchedulingContract,
+    SlotContract,
     RetentionContract,
     ScopeContract,
     ReadingContract,

@@ -42,7 +42,7 @@ class StoreHarness(Protocol):
         """Delete the host's row."""
 
     def clear(self) -> None:
-        """Delete all items, events, workers and scopes."""
+        """Delete all items, events, workers, scopes and first sights of cron keys."""
 
 
 class Contract:

@@ -103,7 +103,7 @@ class Interleaving(RuleBasedStateMachine):
     @rule(key=st.sampled_from(sorted(KEYS)), worker=workers)
     def schedule(self, key: str, worker: int) -> None:
         self._begin(Verb.ENQUEUE)
-        due = Due(item=request(KEYS[key], {"n": 0}, key=key, by=None), interval=INTERVAL)
+        due = Due(item=request(KEYS[key], {"n": 0}, key=key, by=None), when=INTERVAL)
         made = self._do(self._stores[worker].schedules.schedule([due, due]))
         assert len(made) == (1 if self._is_due(key) else 0)
         self._keys.update(dict.fromkeys(made, key))

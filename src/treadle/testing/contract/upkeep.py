@@ -256,9 +256,7 @@ def due(
     payload: dict[str, int] | None = None,
     scope_id: UUID | None = None,
 ) -> Due:
-    return Due(
-        item=request(payload=dict(payload or {}), key=key, scope_id=scope_id, by=None), interval=interval
-    )
+    return Due(item=request(payload=dict(payload or {}), key=key, scope_id=scope_id, by=None), when=interval)
 
 
 async def finished(store: Store, item: NewItem, outcome: Outcome | None = None) -> UUID:

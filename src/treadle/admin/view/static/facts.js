@@ -16,6 +16,7 @@ export class Facts {
 
   update(item) {
     if (!this.values.has("Requested by")) this.#once(item);
+    this.#moment("Scheduled for", item.slot);
     this.#moment("Requested", item.requested_at);
     this.#span("Waited", item.started_at && Date.parse(item.started_at) - Date.parse(item.requested_at), item.attempt > 1 ? "until the last attempt" : "");
     this.#moment("Started", item.started_at);

@@ -32,65 +32,71 @@ class Case(NamedTuple):
     start: datetime
 
 
-def _often(*weighted: tuple[int, st.SearchStrategy[str]]) -> st.SearchStrategy[str]:
-    return st.sampled_from([strategy for weight, strategy in weighted for _ in range(weight)]).flatmap(
-        lambda s: s
-    )
+# Made once, because making a strategy costs more than drawing from it.
+VALUES = [st.integers(low, high) for low, high in LIMITS]
+NEARBY = st.integers(-2, 2)
+LENGTHS = st.integers(0, 4)
+STEPS = st.integers(1, 9)
+COUNTS = st.integers(1, 3)
+CHANCES = st.integers(1, 100)
+FORMS = st.sampled_from(["{a}", "{a}", "{a}-{b}", "{a}-{b}/{n}", "{a}/{n}"])
+SPELLINGS = st.sampled_from([str.lower, str.title, str.upper])
 
 
-@st.composite
 def _item(draw: st.DrawFn, index: int, near: int) -> str:
     """A value, a range or a stepped range, most of them about *near*."""
     low, high = LIMITS[index]
-    about = st.integers(max(low, near - 2), min(high, near + 2))
-    value = draw(about | st.integers(low, high))
-    last = draw(st.integers(value, min(high, value + 4)) | st.integers(value, high))
-    form = draw(st.sampled_from(["{a}", "{a}", "{a}-{b}", "{a}-{b}/{n}", "{a}/{n}"]))
-    step = draw(st.integers(1, 9) | st.integers(1, high + 9))
-    names = WRITTEN.get(index, {}) if draw(st.booleans()) else {}
-    a, b = (
-        draw(st.sampled_from([n, n.title(), n.upper()])) if (n := names.get(v)) else f"{v}"
-        for v in (value, last)
-    )
-    return form.format(a=a, b=b, n=step)
+    value = draw(VALUES[index]) if draw(CHANCES) > 70 else min(max(low, near + draw(NEARBY)), high)
+    last = max(value, draw(VALUES[index])) if draw(CHANCES) > 70 else min(value + draw(LENGTHS), high)
+    step = draw(STEPS) * (draw(STEPS) if draw(CHANCES) > 80 else 1)
+    words = WRITTEN.get(index, {}) if draw(CHANCES) > 50 else {}
+    spelling = draw(SPELLINGS) if words else str.lower
+    a, b = (spelling(words.get(number, f"{number}")) for number in (value, last))
+    return draw(FORMS).format(a=a, b=b, n=step)
 
 
-def _field(index: int, near: int, *, stars: int, steps: int) -> st.SearchStrategy[str]:
-    high = LIMITS[index][1]
-    return _often(
-        (stars, st.just("*")),
-        (steps, st.integers(1, high + 9).map(lambda step: f"*/{step}")),
-        (6, st.lists(_item(index, near), min_size=1, max_size=3).map(",".join)),
-    )
+def _field(draw: st.DrawFn, index: int, near: int, *, stars: int, steps: int) -> str:
+    """A star in *stars* and a stepped one in *steps* of a hundred cases, or else a list."""
+    chance = draw(CHANCES)
+    if chance <= stars:
+        return "*"
+    if chance <= stars + steps:
+        return f"*/{draw(STEPS) * (draw(STEPS) if draw(CHANCES) > 50 else 1)}"
+    return ",".join(_item(draw, index, near) for _ in range(draw(COUNTS)))
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    name = draw(st.sampled_from(sorted(ZONES)))
+    name = draw(NAMED_ZONES)
     zone = ZONES[name]
-    start = draw(_starts(zone))
+    start = _start(draw, zone)
+    if draw(CHANCES) > 95:
+        return Case(draw(NAMED_ALIASES), name, start)
     wall = start.astimezone(zone)
-    weekday = wall.isoweekday() % 7
     fields = (
-        draw(_field(0, wall.minute, stars=1, steps=3)),
-        draw(_field(1, wall.hour, stars=2, steps=2)),
-        draw(_field(2, wall.day, stars=12, steps=2)),
-        draw(_field(3, wall.month, stars=18, steps=1)),
-        draw(_field(4, weekday, stars=12, steps=1)),
+        _field(draw, 0, wall.minute, stars=10, steps=30),
+        _field(draw, 1, wall.hour, stars=20, steps=20),
+        _field(draw, 2, wall.day, stars=60, steps=10),
+        _field(draw, 3, wall.month, stars=70, steps=5),
+        _field(draw, 4, wall.isoweekday() % 7, stars=60, steps=10),
     )
-    alias = draw(st.none() | st.none() | st.none() | st.sampled_from(sorted(ALIASES)))
-    return Case(alias or " ".join(fields), name, start)
+    return Case(" ".join(fields), name, start)
 
 
-@st.composite
-def _starts(draw: st.DrawFn, zone: ZoneInfo) -> datetime:
+NAMED_ZONES = st.sampled_from(sorted(ZONES))
+NAMED_ALIASES = st.sampled_from(sorted(ALIASES))
+MINUTES_OF_65_YEARS = st.integers(0, 65 * 366 * 1440)
+NEAR_MINUTES, FAR_MINUTES = st.integers(-90, 90), st.integers(-27 * 60, 27 * 60)
+MICROSECONDS = st.sampled_from([0, 0, 1, 999_999, 59_999_999]) | st.integers(0, 59_999_999)
+
+
+def _start(draw: st.DrawFn, zone: ZoneInfo) -> datetime:
     """An aware datetime, with seconds or without, written in one zone or another."""
-    somewhen = st.integers(0, 65 * 366 * 1440).map(
-        lambda m: datetime(1971, 1, 1, tzinfo=UTC) + timedelta(minutes=m)
-    )
     every = [change for change in changes(zone) if 1971 <= change.year <= 2036]
-    anchor = draw(somewhen | st.sampled_from(every) | st.sampled_from(every) if every else somewhen)
-    minutes = draw(st.integers(-90, 90) | st.integers(-27 * 60, 27 * 60))
-    rest = draw(st.just(0) | st.sampled_from([1, 999_999, 59_999_999]) | st.integers(0, 59_999_999))
-    start = anchor + timedelta(minutes=minutes, microseconds=rest)
-    return start.astimezone(draw(st.sampled_from([UTC, zone, zone, ZONES["America/New_York"]])))
+    if every and draw(CHANCES) <= 75:
+        anchor = every[draw(MINUTES_OF_65_YEARS) % len(every)]
+    else:
+        anchor = datetime(1971, 1, 1, tzinfo=UTC) + timedelta(minutes=draw(MINUTES_OF_65_YEARS))
+    minutes = draw(NEAR_MINUTES if draw(CHANCES) <= 60 else FAR_MINUTES)
+    start = anchor + timedelta(minutes=minutes, microseconds=draw(MICROSECONDS))
+    return start.astimezone((UTC, zone, zone, ZONES["America/New_York"])[draw(CHANCES) % 4])

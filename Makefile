@@ -35,7 +35,8 @@ types: $(STAMP) ## check types
 imports: $(STAMP) ## check who may import whom
 	$(BIN)/lint-imports
 
-bench: $(STAMP) ## measure what 500 readers of the live events cost; ARGS= as in the program
+bench: $(STAMP) ## measure 10,000 scheduled tasks and 500 readers of the live events; SCHEDULER_ARGS= and ARGS= as in these programs
+	$(BIN)/python benchmarks/task_scheduler.py $(SCHEDULER_ARGS)
 	$(BIN)/python benchmarks/live_clients.py $(ARGS)
 
 chaos: $(STAMP) ## everything at once on one database, for DURATION=60 seconds, from SEED=

@@ -23,10 +23,11 @@ from pg_indexes where schemaname = 'treadle' and tablename = 'work_items' and in
 
 FINISHED: LiteralString = """
 insert into treadle.work_items
-    (id, kind, scope_id, dedup_key, status, attempt, claimed_by, started_at, finished_at, requested_at)
+    (id, kind, scope_id, dedup_key, status, attempt, claimed_by, started_at, finished_at, requested_at, slot)
 select lpad(to_hex(n), 32, '0')::uuid, 'p', case when n % 2 = 0 then {scope} end, 'done' || n % 1000,
        'succeeded', 1, 'w', clock_timestamp(), clock_timestamp() - make_interval(secs => n),
-       clock_timestamp() - make_interval(secs => n)
+       clock_timestamp() - make_interval(secs => n),
+       case when n % 1000 < 200 then '2020-01-01'::timestamptz + make_interval(secs => n) end
 from generate_series(1, {count}) n
 """
 # Others' work stands at the head of the queue: each row belongs to one of a hundred scopes nobody here serves.
@@ -37,6 +38,8 @@ select lpad(to_hex(n), 32, '0')::uuid, 'p', ('ffffffff-0000-4000-8000-' || lpad(
 from generate_series(1, {count}) n
 """
 BUSY: LiteralString = """
+insert into treadle.work_items (kind, dedup_key, slot, status, attempt, finished_at)
+select 'p', 'slotted' || n, '2020-01-01', 'succeeded', 1, clock_timestamp() from generate_series(0, 199) n;
 insert into treadle.work_items (kind, scope_id, dedup_key)
 select 'p', ('0a000000-0000-4000-8000-' || lpad((n % 200)::text, 12, '0'))::uuid, 'queued' || n
 from generate_series(1, 20000) n;
@@ -52,6 +55,11 @@ insert into treadle.work_items (kind) select 'p' from generate_series(1, 200)
 def _finished(count: int) -> str:
     return FINISHED.format(scope="'0a000000-0000-4000-8000-000000000001'::uuid", count=count)
 
+
+CRON_KEYS: LiteralString = """
+insert into treadle.cron_keys (dedup_key, first_seen)
+select key || n, '2000-01-01' from generate_series(0, 199) n, unnest(array['done', 'slotted', 'queued']) key
+"""
 
 # What happens to an empty table, in order. None is analysed by itself: the state of the statistics is the point.
 STATES: dict[str, list[str]] = {
@@ -71,6 +79,7 @@ def state(request: pytest.FixtureRequest, server: str) -> Iterator[tuple[str, st
         migrate(dsn)
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute(QUIET)
+            connection.execute(CRON_KEYS)
             for step in STATES[request.param]:
                 if "1000000" in step:
                     _in_bulk(connection, step)

@@ -97,7 +97,7 @@ CASES = {
     ),
     "purge, nothing old": Case(
         "purge", {"older_than": 1e9, "periodic_kinds": ["p"], "limit": 500},
-        {PKEY, "work_items_finished", "work_items_key"}, 30,
+        {PKEY, "work_items_finished", "work_items_key", "work_items_cron"}, 30,
     ),
     "list": Case(
         "items", {"statuses": None, "kinds": None, "scope_id": None, "before": None, "limit": 50}, {PKEY}, 70

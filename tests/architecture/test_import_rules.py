@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SOURCES = (Path("src/treadle"), Path("hosts/anichron/src/anichron"))
+SOURCES = (Path("src/treadle"), Path("hosts/anichron/src/anichron"), Path("hosts/loryth/src/loryth"))
 
 VIOLATIONS = {
     "Dependencies point inward: domain <- ports <- worker, admin <- postgres, memory <- cli": (
@@ -45,6 +45,18 @@ VIOLATIONS = {
     "Hosts stand on the library, never the other way": (
         "src/treadle/postgres/store.py",
         "import anichron.kinds",
+    ),
+    "The hosts know nothing of each other": (
+        "hosts/loryth/src/loryth/settings.py",
+        "import anichron.settings",
+    ),
+    "Loryth is a host of the task scheduler, not of the queue": (
+        "hosts/loryth/src/loryth/schema.py",
+        "from treadle.postgres.store import PostgresStore",
+    ),
+    "Loryth points inward: cli <- worker <- health, chores <- events <- database": (
+        "hosts/loryth/src/loryth/events/outbox.py",
+        "import loryth.cli.app",
     ),
 }
 

@@ -1,0 +1,1 @@
+"""Recurring work; each run is bounded, stops between two items when asked, and is completed by the next."""

@@ -1,0 +1,1 @@
+"""The statements of the chores, one per file."""

@@ -1,0 +1,1 @@
+"""The statements about events, one per file."""

@@ -1,0 +1,1 @@
+"""How the worker is doing, for people and for whatever restarts it."""

@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from subprocess import CompletedProcess
 from uuid import UUID, uuid4
+
+import psycopg
 
 from treadle.domain.item import Claimant, NewItem, Progress
 from treadle.domain.outcome import Failed, Succeeded
@@ -75,6 +78,17 @@ def test_show_tells_error_and_note_and_marks_a_partial_result(treadle: Command, 
     assert "found 7, failed 0" in treadle("items", "show", items["running"]).stdout
     assert "partial result" in treadle("items", "show", items["cancelled"]).stdout
     assert "partial result" not in treadle("items", "show", items["succeeded"]).stdout
+
+
+def test_show_tells_the_slot_of_a_cron_schedules_item(treadle: Command, items: Ids, dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(
+            "update treadle.work_items set dedup_key = 'k', slot = '2026-03-29 03:00+02' where id = %s",
+            [items["queued"]],
+        )
+    shown = treadle("items", "show", items["queued"], "--absolute").stdout
+    assert re.search(r"^scheduled for +2026-03-29 01:00:00Z *$", shown, re.MULTILINE)
+    assert "scheduled for" not in treadle("items", "show", items["running"]).stdout
 
 
 def test_show_tells_when_in_utc_or_how_long_ago(treadle: Command, items: Ids) -> None:

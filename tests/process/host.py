@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from tests.process.effects import Effects
 from tests.process.handlers import Leaving, all_handlers
 from tests.process.kinds import PAYLOADS, Kind, Pulse, Visit
-from treadle import Every, EveryScope, Payload, Registry, Run, Schedule, Worker, WorkerSettings
+from treadle import Cron, Every, EveryScope, Payload, Registry, Run, Schedule, Worker, WorkerSettings
 from treadle.errors import TreadleError
 from treadle.postgres import PostgresStore
 
@@ -41,6 +41,8 @@ class Options(BaseModel):
     scopes: list[UUID] | None = None
     every: float | None = None
     """Interval of the periodic kinds; without one nothing is periodic."""
+    cron: str | None = None
+    """Expression by which the pulse is scheduled as well."""
     old: bool = False
     """Be of an older version of the host that knows the quick kind only."""
 
@@ -68,6 +70,8 @@ def registry(options: Options, effects: Effects) -> Registry:
             Every(Pulse(), interval),
             EveryScope(Visit, lambda scope: Visit(place=scope), interval),
         ]
+    if options.cron is not None:
+        schedules.append(Cron(Pulse(), options.cron))
     return Registry(Kind, payloads=PAYLOADS, handlers=all_handlers(effects), schedules=schedules)
 
 

@@ -1,4 +1,4 @@
-"""Eight workers that find everything overdue at the same moment."""
+"""Workers that find everything overdue at the same moment, and workers that die over it."""
 
 from uuid import uuid4
 
@@ -6,6 +6,7 @@ import pytest
 
 from tests.process.conftest import Start
 from tests.process.harness import Observer
+from tests.process.kinds import Poll
 
 pytestmark = pytest.mark.process
 
@@ -50,3 +51,22 @@ def test_eight_workers_on_an_overdue_database_queue_each_work_once_and_never_bef
         == []
     )
     assert db.rows("select item_id from effects group by item_id having count(*) > 1") == []
+
+
+def test_a_slot_that_is_queued_by_a_worker_that_is_then_killed_still_runs_once(
+    db: Observer, start: Start
+) -> None:
+    db.run("insert into treadle.cron_keys (dedup_key, first_seen) values ('pulse', '2000-01-01')")
+    scheduled = "select * from treadle.work_items where slot = date_trunc('year', now(), 'UTC')"
+    long = db.enqueue(Poll(seconds=60, again=0))
+    first = start("first", cron="@yearly")
+    queued = db.until(f"{scheduled} and status = 'queued'")
+    db.until_item(long, "status = 'running'")
+    first.kill()
+    start("second", cron="@yearly", concurrency=2)
+    ended = db.until(f"{scheduled} and status = 'succeeded'")
+    assert (ended["id"], ended["attempt"]) == (queued["id"], 1)
+    assert db.effects(queued["id"]) == ["1 end"]
+    # The item that the first one ran comes back when its lease is over: the schedule was looked at many times by then.
+    db.until_item(long, "status = 'succeeded'")
+    assert db.value("select count(*) from treadle.work_items where kind = 'pulse'") == 1

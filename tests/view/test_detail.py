@@ -39,6 +39,15 @@ async def test_the_timeline_tells_an_items_life_refused_writes_included(page: Pa
     await expect(page.locator("pre.error")).to_have_text("no space left")
 
 
+async def test_the_slot_of_a_cron_schedules_item_is_among_its_facts(page: Page, queue: FakeQueue) -> None:
+    queue.add(1, slot="2026-03-01T03:00:00Z", requested_by=None)
+    await sign_in(page, queue, f"?item={item_id(1)}")
+    fact = page.locator(".fact").filter(has_text="Scheduled for")
+    await expect(fact).to_contain_text("2026")
+    queue.tell(queue.change(item_id(1), slot=None))
+    await expect(fact).to_be_hidden()
+
+
 async def test_a_result_is_shown_with_every_digit_and_partial_ones_say_so(
     page: Page, queue: FakeQueue
 ) -> None:

@@ -55,7 +55,7 @@ async def test_the_store_is_asked_for_the_work_of_the_scopes_served_and_of_no_ot
     store = ScriptedStore()
     assert await scheduling(store, frozenset({MINE, ALSO_MINE}), by_scope()).run_once() == 5
     (call,) = store.asked("schedule")
-    assert {(due.item.scope_id, due.item.dedup_key, due.interval) for due in call.about} == {
+    assert {(due.item.scope_id, due.item.dedup_key, due.when) for due in call.about} == {
         (MINE, f"copy:{MINE}", HOURLY),
         (ALSO_MINE, f"copy:{ALSO_MINE}", HOURLY),
     }

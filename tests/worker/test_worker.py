@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -16,9 +17,11 @@ from treadle.domain.handler import Handler
 from treadle.domain.item import WorkItem
 from treadle.domain.registry import Registry
 from treadle.domain.run import Run
+from treadle.domain.schedule import Cron
 from treadle.domain.status import Status
 from treadle.errors import RegistryError, SettingsError
 from treadle.memory import MemoryStore
+from treadle.testing import FixedClock
 from treadle.worker import Worker, WorkerSettings
 
 QUICK = WorkerSettings(heartbeat=0.1, lease=0.6, poll=0.05, recovery_interval=0.05, schedule_interval=0.05)
@@ -65,6 +68,30 @@ async def carried_out(handler: Handler[Any]) -> WorkItem:
     await running
     await asyncio.to_thread(thread.join)
     return item
+
+
+async def test_a_handler_is_told_the_slot_that_a_cron_schedule_asks_for() -> None:
+    told: list[datetime | None] = []
+
+    async def tell(payload: Copy, run: Run) -> None:
+        told.append(run.slot)
+
+    clock = FixedClock(datetime(2026, 3, 28, 12, tzinfo=UTC))
+    store = MemoryStore(clock=clock)
+    nightly = Cron(Copy(), "30 2 * * *", timezone="Europe/Berlin")
+    kinds = registry(AsyncCopy(tell), [nightly])
+    assert await store.schedules.schedule(kinds.due(nightly, [])) == []
+    clock.advance(timedelta(days=1))
+    worker = Worker(store, kinds, settings=QUICK)
+    running = asyncio.create_task(worker.run())
+    while not (items := await store.inspector.items()):  # noqa: ASYNC110 - the store is asked, it does not tell
+        await asyncio.sleep(0.01)
+    item = await ended(store, items[0].id)
+    await ended(store, await enqueue(store, kinds))
+    worker.stop()
+    await running
+    three = datetime(2026, 3, 29, 1, tzinfo=UTC)  # when the skipped time is over
+    assert (item.slot, told) == (three, [three, None])
 
 
 async def test_a_handler_that_blocks_the_event_loop_keeps_its_lease() -> None:

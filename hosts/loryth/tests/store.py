@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import parse_qs
@@ -14,7 +15,7 @@ import boto3
 from botocore.config import Config
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from moto.s3.models import s3_backends
-from werkzeug.serving import make_server
+from werkzeug.serving import WSGIRequestHandler, make_server
 
 from loryth.settings import S3Section
 
@@ -31,21 +32,34 @@ class Store:
 
     def __init__(self) -> None:
         self._moto = DomainDispatcherApplication(create_backend_app)
-        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self.clock_is_ahead = timedelta(0)
+        store = self
+
+        class OnItsClock(WSGIRequestHandler):
+            def date_time_string(self, timestamp: float | None = None) -> str:
+                return format_datetime(store.now, usegmt=True)
+
+            def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002 - its name in the base class
+                pass
+
+        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=OnItsClock)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
         self.requests: list[tuple[str, str]] = []
         """Method and path of each request so far."""
         self.refused: dict[str, tuple[int, str]] = {}
         """Status and error code with which requests for a key are refused."""
         self.ages: dict[str, timedelta] = {}
         """How long ago uploads were begun, by their id; the others begin now."""
-        self.clock_is_ahead = timedelta(0)
         self.most_per_page = 1000
         self.hanging = threading.Event()
         """Set while no request is answered."""
         self.reached = threading.Event()
         """Set when a request has come that is not answered."""
         self._released = threading.Event()
+
+    @property
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.clock_is_ahead
 
     @property
     def settings(self) -> S3Section:
@@ -126,14 +140,13 @@ class Store:
         def value(name: str, default: str = "") -> str:
             return query.get(name, [default])[0]
 
-        now = datetime.now(UTC) + self.clock_is_ahead
         after = (value("key-marker"), value("upload-id-marker"))
         found = sorted((part.key_name, part.id) for part in list(self._bucket().multiparts.values()))
         rest = [each for each in found if each[0].startswith(value("prefix")) and each > after]
         page = rest[: min(int(value("max-uploads", "1000")), self.most_per_page)]
         entries = "".join(
             f"<Upload><Key>{escape(key)}</Key><UploadId>{upload_id}</UploadId>"
-            f"<Initiated>{(now - self.ages.get(upload_id, timedelta(0))).isoformat(timespec='milliseconds')}"
+            f"<Initiated>{(self.now - self.ages.get(upload_id, timedelta(0))).isoformat()}"
             "</Initiated></Upload>"
             for key, upload_id in page
         )
@@ -149,18 +162,12 @@ class Store:
             200,
             f"<ListMultipartUploadsResult><Bucket>{BUCKET}</Bucket><IsTruncated>{str(more).lower()}</IsTruncated>"
             f"{following}{entries}</ListMultipartUploadsResult>",
-            date=now,
         )
 
     def _bucket(self) -> Any:
         return s3_backends["123456789012"]["aws"].buckets[BUCKET]
 
 
-def _xml(
-    start_response: StartResponse, status: int, body: str, *, date: datetime | None = None
-) -> list[bytes]:
-    headers = [("Content-Type", "application/xml")]
-    if date is not None:
-        headers.append(("Date", date.strftime("%a, %d %b %Y %H:%M:%S GMT")))
-    start_response(f"{status} Answer", headers)
+def _xml(start_response: StartResponse, status: int, body: str) -> list[bytes]:
+    start_response(f"{status} Answer", [("Content-Type", "application/xml")])
     return [body.encode()]

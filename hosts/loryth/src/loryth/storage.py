@@ -123,9 +123,9 @@ class Storage:
 
 def _date(answer: Any) -> datetime:
     """When the store made an answer, by its own clock: ours may differ, and an upload's age must not."""
-    date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
-    if date is None:
-        raise StorageError("the store says no date with its answer, so the age of uploads cannot be told")
+    date = str(answer["ResponseMetadata"]["HTTPHeaders"].get("date", ""))
+    if not date.endswith("GMT") or date.count("GMT") > 1:
+        raise StorageError(f"the store dates its answer {date!r}, so the age of uploads cannot be told")
     return parsedate_to_datetime(date)
 
 

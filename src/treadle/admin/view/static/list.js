@@ -14,6 +14,7 @@ import { absolute } from "./time.js";
 
 const AT_ONCE = 25;
 const GROWN = 500;
+const GROUP = 100; // rows that the browser lays out, or leaves alone, together
 
 export class List {
   /** @type {Map<string, Row>} */
@@ -35,7 +36,7 @@ export class List {
     this.api = api;
     this.on = on;
     this.route = null;
-    this.body = el("div", { role: "rowgroup", class: "rows" });
+    this.body = el("div", { class: "rows" });
     this.table = el("div", { role: "table", class: "table", "aria-label": "Work items", "aria-rowcount": "-1" }, heading(), this.body);
     this.news = el("button", { type: "button", class: "news", hidden: true });
     this.empty = el("div", { class: "empty", hidden: true });
@@ -185,10 +186,19 @@ export class List {
     const row = new Row(item, (id) => hrefOf({ ...this.route, item: id }));
     const at = placeOf(this.#order, item.id);
     const before = at < this.#order.length ? this.rows.get(this.#order[at]).root : null;
-    this.body.insertBefore(row.root, before);
+    const group = before?.parentElement ?? this.#lastGroup();
+    group.insertBefore(row.root, before);
+    group.style.setProperty("--rows", String(group.childElementCount));
     this.#order.splice(at, 0, item.id);
     this.rows.set(item.id, row);
     return row;
+  }
+
+  /** Where the next row at the end goes. */
+  #lastGroup() {
+    const last = this.body.lastElementChild;
+    if (last && last.childElementCount < GROUP) return last;
+    return this.body.appendChild(el("div", { role: "rowgroup", class: "group" }));
   }
 
   /** Let new rows in where that disturbs nobody, else say how many there are. */

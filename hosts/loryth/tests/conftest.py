@@ -22,9 +22,8 @@ def loryth_dsn(empty_dsn: str) -> str:
 
 @pytest.fixture
 def database(loryth_dsn: str) -> Iterator[Database]:
-    made = Database(loryth_dsn)
-    yield made
-    made.close()
+    with Database(loryth_dsn) as made:
+        yield made
 
 
 @pytest.fixture

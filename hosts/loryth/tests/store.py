@@ -51,6 +51,8 @@ class Store:
         self.ages: dict[str, timedelta] = {}
         """How long ago uploads were begun, by their id; the others begin now."""
         self.most_per_page = 1000
+        self.seconds_each = 0.0
+        """How long each request takes."""
         self.hanging = threading.Event()
         """Set while no request is answered."""
         self.reached = threading.Event()
@@ -75,6 +77,11 @@ class Store:
             "secret_key": "hush",
             "timeout_seconds": "5",
         }
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The same, as a process takes them."""
+        return {f"S3__{name.upper()}": value for name, value in self.variables.items()}
 
     def put(self, key: str) -> None:
         self.client.put_object(Bucket=BUCKET, Key=key, Body=b"x")
@@ -125,6 +132,7 @@ class Store:
         if self.hanging.is_set():
             self.reached.set()
             self._released.wait()
+        self._released.wait(self.seconds_each)
         key = path.removeprefix(f"/{BUCKET}/")
         if refusal := self.refused.get(key):
             return _xml(start_response, refusal[0], f"<Error><Code>{refusal[1]}</Code></Error>")

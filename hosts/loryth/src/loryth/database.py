@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
-from typing import Final, LiteralString
+from types import TracebackType
+from typing import Final, LiteralString, Self
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -54,6 +55,14 @@ class Database:
                 yield connection
         except psycopg.OperationalError as error:
             raise StoreUnavailable(f"the database does not answer: {' '.join(str(error).split())}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close the connection, if there is one."""

@@ -77,8 +77,8 @@ def _delivery(section: WorkerSection) -> Delivery:
 
 def _database_is_there(settings: Settings, signals: Signals, health: Health) -> bool:
     """Wait for the database, and see that its schema is ours; False when a signal came first."""
-    database = Database(settings.conninfo, seconds=min(5.0, settings.worker.shutdown_grace_seconds))
-    try:
+    seconds = min(5.0, settings.worker.shutdown_grace_seconds)
+    with Database(settings.conninfo, seconds=seconds) as database:
         while True:
             try:
                 schema.check(database)
@@ -89,8 +89,6 @@ def _database_is_there(settings: Settings, signals: Signals, health: Health) -> 
                 return not signals.arrives(0)
             if signals.arrives(_RETRY_SECONDS):
                 return False
-    finally:
-        database.close()
 
 
 def _stop(consumer: EventConsumer, scheduler: TaskScheduler, signals: Signals, grace: float) -> bool:

@@ -24,8 +24,7 @@ def chore(database: Database, store: Store, bound: Bound) -> AbandonedUploads:
 def add_uploading(connection: Connection, store: Store, *, age: timedelta, begun: bool = True) -> str:
     """A file that is being uploaded; the store's id of the upload."""
     row = connection.execute(
-        "with space as (insert into loryth.spaces (name) values ('home') returning id)"
-        " select id from space"
+        "with space as (insert into loryth.spaces (name) values ('home') returning id) select id from space"
     ).fetchone()
     row = connection.execute(
         "insert into loryth.files (space_id, created_at) values (%s, clock_timestamp() - %s) returning object_key",

@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
 
-import httpx
 import typer
 
 from loryth.settings import load
@@ -56,6 +55,8 @@ def worker() -> None:
 @app.command()
 def health() -> None:
     """Print how the worker on this machine is; exit code 1 when it is unhealthy, or says nothing."""
+    import httpx
+
     section = load().worker
     if not section.health_port:
         raise Refused("WORKER__HEALTH_PORT is 0, so the worker serves no health")
@@ -80,8 +81,7 @@ def list_events(
     from loryth.database import Database
     from loryth.events.outbox import events
 
-    database = Database(load().conninfo)
-    with database.transaction() as connection:
+    with Database(load().conninfo) as database, database.transaction() as connection:
         found = events(connection, status=status, limit=limit)
     for event in found:
         published = event.published_at.isoformat(timespec="seconds")
@@ -89,7 +89,6 @@ def list_events(
             f"{event.id}  {published}  {event.event_type}  {event.aggregate_type} {event.aggregate_id}  "
             f"attempts: {event.attempts}" + (f"  {event.last_error}" if event.last_error else "")
         )
-    database.close()
 
 
 @outbox.command("retry")
@@ -98,9 +97,7 @@ def retry_event(event: Annotated[UUID, typer.Argument(help="The event's id.", sh
     from loryth.database import Database
     from loryth.events.outbox import retry
 
-    database = Database(load().conninfo)
-    with database.transaction() as connection:
+    with Database(load().conninfo) as database, database.transaction() as connection:
         if not retry(connection, event):
             raise Refused(f"no event {event} is parked; `loryth outbox list` shows those that are")
-    database.close()
     typer.echo(f"event {event} waits again")

@@ -12,21 +12,25 @@ from pydantic import BaseModel, SecretStr
 from typer.testing import CliRunner
 
 from anichron.cli.app import app as anichron
-from anichron.settings import Settings, variable
+from anichron.settings import Settings as AnichronSettings
+from anichron.settings import variable
+from loryth.cli.app import app as loryth
+from loryth.settings import Settings as LorythSettings
 from treadle.cli.app import app as treadle
 from treadle.cli.exits import ExitCode
 
-COMMAND_LINES = {"anichron": anichron, "treadle": treadle}
+COMMAND_LINES = {"anichron": anichron, "loryth": loryth, "treadle": treadle}
+HOSTS = {"Anichron": AnichronSettings, "Loryth": LorythSettings}
 
 SETTINGS = """\
 # Settings
 
 <!-- Made by docs/reference.py; do not edit. -->
 
-Anichron reads its settings from the environment; names are not case sensitive. Times take fractions, such as `0.5`.
+The hosts read their settings from the environment; names are not case sensitive. Times take fractions, such as `0.5`.
 A value that makes no sense, and a misspelt name, is refused at start with one line that names the variable (exit
-code 2). `DATABASE_URL`, when it is set, wins over `POSTGRES_CONNECTION__...`.
-
+code 2). For Anichron, `DATABASE_URL` wins over `POSTGRES_CONNECTION__...` when it is set. A schedule of
+[Loryth](loryth.md)'s chores is a number, the seconds between two runs, or a cron expression.
 """
 
 COMMANDS = """\
@@ -35,8 +39,8 @@ COMMANDS = """\
 <!-- Made by docs/reference.py; do not edit. -->
 
 `treadle` looks after the queue of any application; it finds the database by `DATABASE_URL` or `--dsn`. `anichron` runs
-the photo library; its [settings](settings.md) come from the environment. Errors are one line on standard error that
-says what to do.
+the photo library, and `loryth` the platform worker; their [settings](settings.md) come from the environment. Errors
+are one line on standard error that says what to do.
 
 ## Exit codes
 
@@ -47,8 +51,7 @@ says what to do.
 
 def settings_page() -> str:
     """Every environment variable, its default and its meaning."""
-    rows = "".join(f"| `{name}` | {default} | {text} |\n" for name, default, text in _settings(Settings))
-    return f"{SETTINGS}| variable | default | meaning |\n|---|---|---|\n{rows}"
+    return SETTINGS + "".join(_section(host, model) for host, model in HOSTS.items())
 
 
 def commands_page() -> str:
@@ -56,6 +59,11 @@ def commands_page() -> str:
     codes = "".join(f"| {code.value} | {code.meaning} |\n" for code in ExitCode)
     parts = [_help(app, name, words) for name, app in COMMAND_LINES.items() for words in _commands(app)]
     return "\n".join([COMMANDS + codes, *parts])
+
+
+def _section(host: str, model: type[BaseModel]) -> str:
+    rows = "".join(f"| `{name}` | {default} | {text} |\n" for name, default, text in _settings(model))
+    return f"\n## {host}\n\n| variable | default | meaning |\n|---|---|---|\n{rows}"
 
 
 def _settings(model: type[BaseModel], *place: str) -> Iterator[tuple[str, str, str]]:

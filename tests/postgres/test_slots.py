@@ -131,10 +131,12 @@ async def test_a_look_does_not_wait_for_a_claim_of_the_twin(scene: Scene) -> Non
     await put(store, request(key="k"))
     claiming = await scene.session("claiming", autocommit=False)
     await claiming.run("select from treadle.work_items where dedup_key = 'k' for update")
-    await claiming.run("set local lock_timeout = '1ms'")
-    assert await store.schedules.schedule([due()]) == []
+    scheduler = await scene.session("scheduler", autocommit=False)
+    await scheduler.run("set local lock_timeout = '1ms'")
+    assert not await look(scheduler)
     await claiming.connection.rollback()
-    assert (await take(store)).slot is None
+    assert await look(scheduler)
+    assert (await take(store)).slot == SLOT
 
 
 async def test_a_claim_passes_an_item_by_while_it_takes_a_slot_over(scene: Scene) -> None:

@@ -171,8 +171,10 @@ class SlotContract(Contract):
         clock.now = at(1)
         item_id = await queue(store, due)
         clock.now = at(3, 10)
+        cursor = await store.live.cursor()
         assert await store.schedules.schedule([due]) == []
         item = await look(store, item_id)
+        assert list((await store.live.changes(cursor)).changed) == [item]
         assert (item.slot, item.requested_at, item.updated_at) == (at(3), at(1), at(3, 10))
         assert await run(store) == at(3)
         assert await store.schedules.schedule([due]) == []
@@ -193,8 +195,10 @@ class SlotContract(Contract):
         assert (again.item_id, again.attempt, again.slot) == (item_id, lease.attempt + 1, at(2))
 
     async def test_a_waiting_request_by_hand_takes_the_slot_and_another_payload_lets_it_wait(
-        self, store: Store, clock: FixedClock
+        self, harness: StoreHarness, store: Store, clock: FixedClock
     ) -> None:
+        scope = uuid4()
+        harness.add_scope(scope)
         due = await known(store, clock, cron(payload={"n": 1, "m": 2}))
         by_hand = await put(store, request(payload={"m": 2, "n": 1}, key="k"))
         clock.now = at(1)
@@ -202,7 +206,12 @@ class SlotContract(Contract):
         item = await look(store, by_hand)
         assert (item.slot, item.requested_by) == (at(1), "ada")
         assert await run(store) == at(1)
-        for other in (request(payload={"n": 2}, key="k"), request(BETA, {"n": 1, "m": 2}, key="k")):
+        payload: JsonValue = {"n": 1, "m": 2}
+        for other in (
+            request(payload={"n": 2}, key="k"),
+            request(BETA, payload, key="k"),
+            request(payload=payload, key="k", scope_id=scope),
+        ):
             clock.advance(HOUR)
             by_hand = await put(store, other)
             assert await store.schedules.schedule([due]) == []
@@ -336,3 +345,20 @@ class SlotContract(Contract):
         await run(store)
         clock.advance(DAY * 4)
         assert await store.retention.purge(older_than=DAY * 3, periodic_kinds=[ALPHA], limit=100) == 2
+
+    async def test_retention_takes_what_a_wrong_clock_wrote_and_keeps_the_newest_slot_before_it(
+        self, store: Store, clock: FixedClock
+    ) -> None:
+        due = await known(store, clock, cron("0 1 * * mon"))
+        clock.now = at(1) + DAY * 3650
+        await queue(store, due)
+        clock.now = at(0, 40)
+        await run(store)
+        clock.now = at(1)
+        weekly = await queue(store, due)
+        await run(store)
+        by_hand = await put(store, request(key="k"))
+        await run(store)
+        clock.now = at(12, day=9)
+        assert await store.retention.purge(older_than=DAY * 3, periodic_kinds=[ALPHA], limit=100) == 1
+        assert {item.id for item in await store.inspector.items()} == {weekly, by_hand}

@@ -22,7 +22,6 @@ from treadle.errors import StoreUnavailable
 Connection = psycopg.Connection[TupleRow]
 
 STATEMENT_SECONDS: Final = 10.0
-CONNECT_SECONDS: Final = 5
 
 # The second bound ends the transaction of a process that was frozen in the middle of it.
 _BOUNDS: Final = (
@@ -36,7 +35,7 @@ class Database:
 
     def __init__(self, conninfo: str, *, seconds: float = STATEMENT_SECONDS) -> None:
         """*seconds* bound each transaction that asks for no other bound."""
-        self._conninfo = _bounded(conninfo)
+        self._conninfo = _bounded(conninfo, seconds)
         self._seconds = seconds
         self._connection: Connection | None = None
 
@@ -86,10 +85,10 @@ def statement(package: str, name: str) -> LiteralString:
     return files(package).joinpath(f"{name}.sql").read_text("utf-8")
 
 
-def _bounded(conninfo: str) -> str:
+def _bounded(conninfo: str, seconds: float) -> str:
     """*conninfo* with bounds on connecting and on silence, where the caller has not set any."""
     bounds: dict[str, str | int] = {
-        "connect_timeout": CONNECT_SECONDS,
+        "connect_timeout": round(min(max(seconds, 2), 5)),
         "tcp_user_timeout": 10_000,
         "keepalives_idle": 10,
         "keepalives_interval": 2,

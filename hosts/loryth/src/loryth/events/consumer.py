@@ -32,7 +32,7 @@ LONGEST_WAIT_SECONDS: Final = 3600.0
 _LOOK_SECONDS: Final = 5.0
 _LONGEST_BACKOFF_SECONDS: Final = 30.0
 _AGGREGATES: Final = 100
-_EVENTS_IN_A_ROW: Final = 20
+_EVENTS_IN_A_ROW: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,6 @@ class EventConsumer:
                 if self._ended_in(pause):
                     return
         finally:
-            self._database.close()
             with self._changed:
                 self._end()
 
@@ -174,6 +173,7 @@ class EventConsumer:
 
     def _end(self) -> None:
         if self._thread is threading.current_thread():
+            self._database.close()
             self._thread = None
             self._changed.notify_all()
 

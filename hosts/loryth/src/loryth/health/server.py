@@ -12,6 +12,9 @@ from treadle.errors import TreadleError
 
 PATH: Final = "/healthz"
 
+_POLL_SECONDS: Final = 0.2
+"""How long closing it may take."""
+
 
 class HealthServer:
     """Answers `GET /healthz`: 200 when the worker is healthy, 503 when not, and the report as JSON."""
@@ -30,7 +33,9 @@ class HealthServer:
                 f"the health cannot be served on {host}:{port}: {error}; set WORKER__HEALTH_PORT to another port, "
                 "or to 0 for none"
             ) from error
-        self._thread = threading.Thread(target=self._server.serve_forever, name="health", daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(_POLL_SECONDS,), name="health", daemon=True
+        )
 
     @property
     def port(self) -> int:

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID, uuid4
 
-import pytest
 from pydantic import JsonValue
 
 from treadle.domain.outcome import Cancelled, Failed, Outcome, Succeeded
@@ -103,20 +102,17 @@ class SlotContract(Contract):
         assert [(await look(store, id_)).slot for id_ in (requested, by_interval)] == [None, None]
         assert [await run(store), await run(store)] == [None, None]
 
-    @pytest.mark.parametrize("outcome", OUTCOMES)
     async def test_a_slot_has_one_run_however_that_ends_and_the_next_one_another(
-        self, store: Store, clock: FixedClock, outcome: Outcome
+        self, store: Store, clock: FixedClock
     ) -> None:
         due = await known(store, clock)
-        clock.now = at(1, 20)
-        await queue(store, due)
-        await run(store, outcome)
-        assert await store.schedules.schedule([due]) == []
-        clock.now = at(2) - INSTANT
-        assert await store.schedules.schedule([due]) == []
-        clock.now = at(2)
-        await queue(store, due)
-        assert await run(store) == at(2)
+        for hour, outcome in enumerate(OUTCOMES, start=1):
+            clock.now = at(hour, 20)
+            await queue(store, due)
+            assert await run(store, outcome) == at(hour)
+            assert await store.schedules.schedule([due]) == []
+            clock.now = at(hour + 1) - INSTANT
+            assert await store.schedules.schedule([due]) == []
 
     async def test_a_cancel_while_queued_and_a_stalled_failure_wait_for_the_next_slot_too(
         self, store: Store, clock: FixedClock
@@ -143,12 +139,12 @@ class SlotContract(Contract):
         self, harness: StoreHarness, clock: FixedClock
     ) -> None:
         slots = []
-        for day in range(15):
+        for day in range(8):
             clock.now = at(12, day=6) + day * DAY  # from Tuesday noon on
             async with harness.store() as store:
                 if await store.schedules.schedule([cron("0 3 * * mon")]):
                     slots.append(await run(store))
-        assert slots == [at(3, day=12), at(3, day=19)]
+        assert slots == [at(3, day=12)]
 
     async def test_a_slot_waits_while_the_run_before_it_goes_on(
         self, store: Store, clock: FixedClock

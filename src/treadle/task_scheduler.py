@@ -22,11 +22,14 @@ import re
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final
+from weakref import WeakSet
 from zoneinfo import ZoneInfo
 
 from croniter import croniter
@@ -47,6 +50,9 @@ SETBACK_SECONDS: Final = 2.0
 
 LATE_SECONDS: Final = 1.0
 """A run that starts later than this is told in the log."""
+
+INTERVAL_SECONDS: Final = (1e-6, 1e15)
+"""The shortest and the longest interval: finer or farther than clocks can tell there is no grid."""
 
 
 # --- cron expressions ------------------------------------------------------------------------------------
@@ -317,7 +323,7 @@ class PeriodicTask:
     """*handler* every *interval_seconds*, the first time one interval after the scheduler's start.
 
     Runs keep to the grid start + k x interval, whatever a run takes and whatever becomes of the wall
-    clock. Raises ``ValueError`` naming the task when the interval is no positive, finite number.
+    clock. Raises ``ValueError`` naming the task when the interval is no number from 1e-6 to 1e15.
     """
 
     name: str
@@ -327,13 +333,12 @@ class PeriodicTask:
     def __post_init__(self) -> None:
         _refuse_faulty(self.name, self.handler)
         interval: object = self.interval_seconds
-        if (
-            isinstance(interval, bool)
-            or not isinstance(interval, int | float)
-            or not 0 < interval <= _LONGEST_INTERVAL
-        ):
+        shortest, longest = INTERVAL_SECONDS
+        is_number = isinstance(interval, int | float) and not isinstance(interval, bool)
+        if not is_number or not shortest <= self.interval_seconds <= longest:
             raise ValueError(
-                f"task {self.name!r}: interval_seconds must be a positive number, is {interval!r}"
+                f"task {self.name!r}: interval_seconds must be a positive number, "
+                f"from {shortest} to {longest}, is {interval!r}"
             )
 
     def next_after(self, instant: float, *, anchor: float) -> float:
@@ -341,12 +346,12 @@ class PeriodicTask:
 
         The grid begins one interval after *anchor*.
         """
-        periods = max(1, math.floor((instant - anchor) / self.interval_seconds) + 1)
-        # Rounding may land on the instant itself.
-        return max(anchor + periods * self.interval_seconds, math.nextafter(instant, math.inf))
-
-
-_LONGEST_INTERVAL: Final = 1e15
+        periods = max(1, math.floor((instant - anchor) / self.interval_seconds))
+        for more in range(3):  # the division may have been rounded down
+            point = anchor + (periods + more) * self.interval_seconds
+            if point > instant:
+                return point
+        return math.nextafter(instant, math.inf)  # the grid is finer than floats are here
 
 
 @dataclass(frozen=True)
@@ -434,9 +439,9 @@ class _Entry:
         self.anchor = 0.0
         """Where a periodic task's grid begins, in monotonic seconds."""
         self.due = math.inf
-        """Next run: in monotonic seconds for a periodic task, in wall seconds for a cron task."""
-        self.last_due = -math.inf
-        """The due time that ran last."""
+        """Of the next run, or of the one that runs: in monotonic seconds, for a cron task in wall seconds."""
+        self.started = -math.inf
+        """When the last run began, in the same seconds: it stands for every due time until then."""
 
     def __lt__(self, other: _Entry) -> bool:
         return (self.due, self.order) < (other.due, other.order)
@@ -462,23 +467,25 @@ class TaskScheduler:
 
     - A task never runs early, never twice for one due time, and never beside itself or another. A long
       handler delays all others: bound what one run does.
-    - Due times that pass while handlers run, or while the machine sleeps, make one late run; the rest are
-      skipped, and the log says so. Equal due times run in the order of registration.
+    - Due times that pass while other handlers run, or while the machine sleeps, make one late run. Those that
+      pass during a task's own run are skipped, and the log says so. Equal due times run in the order of
+      registration.
     - A handler that raises, whatever it raises, is logged with its traceback and runs again at its next
       time. There is no retry.
     - Setting the wall clock leaves periodic tasks as they are. Forward, what a cron task missed runs once.
-      Back, it is planned anew; a fixed time that ran less than three hours later is not repeated.
-    - Every method may be called from any thread and from handlers. Threads do not survive ``os.fork``: in
-      the child the scheduler is not running, and may be started.
+      Back, it is planned anew, and what comes again runs again, except for fixed times that are less than
+      three hours old and anything that is less than a minute old.
+    - Every method may be called from any thread, from handlers and from signal handlers. Threads do not
+      survive ``os.fork``: in the child the scheduler is not running, and may be started.
     """
 
     def __init__(self, *, clock: Clock | None = None) -> None:
         self._clock = clock or Clock()
         self._entries: dict[str, _Entry] = {}
         self._forget_thread()
+        _schedulers.add(self)
 
     def _forget_thread(self) -> None:
-        self._pid = os.getpid()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._stopping = False
@@ -487,35 +494,25 @@ class TaskScheduler:
         self._periodic: list[_Entry] = []
         self._cron: list[_Entry] = []
         self._latest_wall = -math.inf
-
-    def _lock(self) -> threading.Condition:
-        """The lock, to be entered; a new one after a fork, where thread and lock were the parent's."""
-        if self._pid != os.getpid():
-            self._forget_thread()
-            for entry in self._entries.values():
-                entry.state = replace(entry.state, running_since=None)
-        return self._changed
+        self._news: deque[Callable[[], None]] = deque()
 
     @property
     def running(self) -> bool:
         """Whether the thread lives."""
-        with self._lock():
+        with self._changed:
             return self._alive()
 
     def states(self) -> list[TaskState]:
         """What is known of each task, in the order of registration."""
-        with self._lock():
+        with self._changed:
             now = self._now()
-            return [
-                replace(entry.state, next_run_at=self._next_run_at(entry, now))
-                for entry in self._entries.values()
-            ]
+            return [self._state(entry, now) for entry in self._entries.values()]
 
     def register(self, task: PeriodicTask | CronTask) -> None:
         """Add a task, at any time. Raises ``ValueError`` when its name is taken."""
         if not isinstance(task, PeriodicTask | CronTask):
             raise TypeError(f"a PeriodicTask or a CronTask is registered, not {task!r}")
-        with self._lock():
+        with self._changed:
             if task.name in self._entries:
                 raise ValueError(f"task {task.name!r} is registered already; names are unique")
             entry = self._entries[task.name] = _Entry(task, len(self._entries))
@@ -528,7 +525,7 @@ class TaskScheduler:
 
     def start(self) -> None:
         """Begin, as if all tasks were registered now; harmless when it runs."""
-        with self._lock():
+        with self._changed:
             if self._alive() and not self._stopping:
                 return
             self._stopping = False
@@ -545,9 +542,11 @@ class TaskScheduler:
         True when the thread has ended; False when its handler outlasts the wait, or is the caller: the
         thread then ends behind it. Harmless when nothing runs.
         """
-        with self._lock():
+        if timeout is not None and timeout >= threading.TIMEOUT_MAX:
+            timeout = None
+        with self._changed:
             thread = self._thread
-            if thread is None:
+            if thread is None or not thread.is_alive():
                 return True
             self._stopping = True
             self._changed.notify_all()
@@ -565,7 +564,9 @@ class TaskScheduler:
         return self._thread is not None and self._thread.is_alive()
 
     def _now(self) -> _Now:
-        return _Now(self._clock.wall(), self._clock.monotonic())
+        now = _Now(self._clock.wall(), self._clock.monotonic())
+        self._latest_wall = max(self._latest_wall, now.wall)
+        return now
 
     def _heap(self, entry: _Entry) -> list[_Entry]:
         return self._cron if isinstance(entry.task, CronTask) else self._periodic
@@ -588,38 +589,43 @@ class TaskScheduler:
 
     def _plan(self, entry: _Entry, now: _Now) -> None:
         """Find the next due time after *now*."""
+        if isinstance(entry.task, CronTask):
+            # As in Vixie cron, minutes that come again run what follows the wall clock, and no fixed times.
+            spared = 60.0 if entry.task.expression.follows_wall_clock else CLOCK_CORRECTION.total_seconds()
+            if entry.started - now.wall >= spared:
+                entry.started = -math.inf
+        entry.due = self._due_after(entry, max(now.on_clock_of(entry), entry.started))
+
+    def _due_after(self, entry: _Entry, seconds: float) -> float:
+        """The first due time after *seconds*, both on the clock of the task."""
         try:
             if isinstance(entry.task, CronTask):
-                after = _unrepeated(entry.task.expression, entry.last_due, now.wall)
-                entry.due = entry.task.next_after(datetime.fromtimestamp(after, UTC)).timestamp()
-            else:
-                entry.due = entry.task.next_after(now.monotonic, anchor=entry.anchor)
+                # Cron's times are whole seconds, and a datetime would round up to the next.
+                return entry.task.next_after(datetime.fromtimestamp(math.floor(seconds), UTC)).timestamp()
+            return entry.task.next_after(seconds, anchor=entry.anchor)
         except Exception as error:  # noqa: BLE001 - beyond the calendar's end, say; the others go on
-            entry.due = math.inf
-            _log(
-                logging.ERROR,
-                "task %s cannot be planned and does not run again",
-                entry.task.name,
-                error=error,
-            )
+            self._note(logging.ERROR, "task %s cannot be planned", entry.task.name, error=error)
+            return math.inf
 
-    def _next_run_at(self, entry: _Entry, now: _Now) -> datetime | None:
-        if not self._alive() or entry is self._current or entry.due == math.inf:
-            return None
+    def _state(self, entry: _Entry, now: _Now) -> TaskState:
+        if entry is self._current:
+            return replace(entry.state, running_since=entry.state.last_started_at)
+        if not self._alive():
+            return entry.state
         wall = entry.due if isinstance(entry.task, CronTask) else now.wall + entry.due - now.monotonic
         try:
-            return datetime.fromtimestamp(wall, UTC)
+            return replace(entry.state, next_run_at=datetime.fromtimestamp(wall, UTC))
         except (ValueError, OverflowError, OSError):  # an interval of many thousand years
-            return None
+            return entry.state
 
     def _replan_after_setback(self, now: _Now) -> None:
-        if now.wall < self._latest_wall - SETBACK_SECONDS:
-            _log(logging.WARNING, "the wall clock went back by %.0f s", self._latest_wall - now.wall)
+        setback = self._latest_wall - now.wall
+        if setback > SETBACK_SECONDS:
+            self._note(logging.WARNING, "the wall clock went back by %.0f s", setback)
             self._latest_wall = now.wall
             for entry in self._cron:
                 self._plan(entry, now)
             heapq.heapify(self._cron)
-        self._latest_wall = max(self._latest_wall, now.wall)
 
     def _take_due(self, now: _Now) -> tuple[_Entry | None, float]:
         """The task that is most overdue, or None and how long none will be."""
@@ -631,15 +637,13 @@ class TaskScheduler:
             return None, wait
         heapq.heappop(self._heap(entry))
         if -wait > LATE_SECONDS:
-            _log(logging.WARNING, "task %s starts %.1f s late", entry.task.name, -wait)
+            self._note(logging.WARNING, "task %s starts %.1f s late", entry.task.name, -wait)
         return entry, 0.0
 
     def _note_start(self, entry: _Entry, now: _Now) -> None:
         self._current = entry
-        entry.last_due = entry.due
-        entry.state = replace(
-            entry.state, runs=entry.state.runs + 1, running_since=now.utc, last_started_at=now.utc
-        )
+        entry.started = now.on_clock_of(entry)
+        entry.state = replace(entry.state, runs=entry.state.runs + 1, last_started_at=now.utc)
 
     def _note_end(self, entry: _Entry, failure: str | None) -> None:
         now = self._now()
@@ -647,70 +651,74 @@ class TaskScheduler:
         entry.state = replace(
             entry.state,
             failures=entry.state.failures + (failure is not None),
-            running_since=None,
             last_finished_at=now.utc,
             last_error=failure,
         )
-        if not self._stopping:
-            self._plan(entry, now)
-            heapq.heappush(self._heap(entry), entry)
-            if _skipped(entry, now):
-                _log(
-                    logging.WARNING,
-                    "task %s skips the due times that passed until its run ended",
-                    entry.task.name,
-                )
+        if self._stopping:
+            return
+        if self._due_after(entry, entry.due) <= now.on_clock_of(entry):
+            text = "task %s skips the due times that passed until its run ended"
+            self._note(logging.WARNING, text, entry.task.name)
+        self._plan(entry, now)
+        heapq.heappush(self._heap(entry), entry)
 
-    # --- on the thread ---
+    def _note(self, level: int, text: str, *values: object, error: BaseException | None = None) -> None:
+        self._news.append(partial(_log, level, text, *values, error=error))
+
+    def _end(self) -> None:
+        self._thread = self._current = None
+        self._changed.notify_all()
+
+    # --- on the thread, without the lock ---
 
     def _run(self) -> None:
         try:
             while (entry := self._await_due()) is not None:
+                self._tell()
                 failure = _outcome(entry.task)
-                if self._pid != os.getpid():  # the handler forked, and this is its child
-                    return
                 with self._changed:
+                    if self._thread is not threading.current_thread():
+                        return  # the handler forked, and this is its child
                     self._note_end(entry, failure)
-        finally:
+        except BaseException:
             with self._changed:
                 self._end()
+            raise
 
     def _await_due(self) -> _Entry | None:
-        """The next task to run, when it is due; None to end."""
-        with self._changed:
-            while not self._stopping:
+        """The next task to run, when it is due; None at the end."""
+        while True:
+            self._tell()
+            with self._changed:
+                if self._stopping:
+                    self._end()  # under the lock that decided it, or a start() in between would be lost
+                    return None
                 now = self._now()
                 self._replan_after_setback(now)
                 entry, wait = self._take_due(now)
                 if entry is not None:
                     self._note_start(entry, now)
                     return entry
-                self._clock.wait(self._changed, min(wait, LONGEST_WAIT_SECONDS))
-            self._end()  # under the lock that decided it, or a start() in between would be lost
-            return None
+                if not self._news:
+                    self._clock.wait(self._changed, min(wait, LONGEST_WAIT_SECONDS))
 
-    def _end(self) -> None:
-        if self._thread is threading.current_thread():
-            self._thread = None
-            self._changed.notify_all()
-
-
-def _unrepeated(cron: CronExpression, last_due: float, wall: float) -> float:
-    """Where to look for the next time from: where the clock went back a little, behind the last run.
-
-    As in Vixie cron, minutes that come again run what follows the wall clock, and no fixed times.
-    """
-    spared = 60.0 if cron.follows_wall_clock else CLOCK_CORRECTION.total_seconds()
-    return max(wall, last_due) if last_due - wall < spared else wall
+    def _tell(self) -> None:
+        """Log what was noted: without the lock, as a log may be slow, or look at the scheduler."""
+        while self._news:
+            self._news.popleft()()
 
 
-def _skipped(entry: _Entry, now: _Now) -> bool:
-    """Whether due times passed between the last run's and the next one's."""
-    passed = now.on_clock_of(entry) - entry.last_due
-    if isinstance(entry.task, PeriodicTask):
-        return passed >= entry.task.interval_seconds
-    following = entry.task.next_after(datetime.fromtimestamp(entry.last_due, UTC))
-    return following.timestamp() < entry.due and passed > 0
+_schedulers: Final[WeakSet[TaskScheduler]] = WeakSet()
+
+
+def _forget_threads() -> None:
+    """In the child of a fork, neither the parent's threads nor who held the locks are there."""
+    for scheduler in _schedulers:
+        scheduler._forget_thread()  # noqa: SLF001 - one module
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_threads)
 
 
 def _outcome(task: PeriodicTask | CronTask) -> str | None:
@@ -719,10 +727,12 @@ def _outcome(task: PeriodicTask | CronTask) -> str | None:
         task.handler()
     except BaseException as error:  # noqa: BLE001 - a handler that calls sys.exit() must not end the others
         _log(logging.ERROR, "task %s failed; it runs again at its next time", task.name, error=error)
-        return "".join(traceback.format_exception_only(error)).strip()
+        with suppress(BaseException):
+            return "".join(traceback.format_exception_only(error)).strip()
+        return type(error).__name__  # what it has to tell cannot be told
     return None
 
 
 def _log(level: int, text: str, *values: object, error: BaseException | None = None) -> None:
-    with suppress(Exception):  # a log that fails must not end the thread
+    with suppress(BaseException):  # a log that fails must not end the thread
         logger.log(level, text, *values, exc_info=error)

@@ -1,12 +1,13 @@
 """Random expressions and starts, most of them within hours of a change of the zone's offset."""
 
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from hypothesis import strategies as st
 
-from tests.task_scheduler.cron.oracle import ALIASES, NAMES, changes
+from tests.task_scheduler.cron.oracle import ALIASES, MINUTE, NAMES, changes
 
 ZONES = {
     name: ZoneInfo(name)
@@ -69,34 +70,54 @@ def _field(draw: st.DrawFn, index: int, near: int, *, stars: int, steps: int) ->
 def cases(draw: st.DrawFn) -> Case:
     name = draw(NAMED_ZONES)
     zone = ZONES[name]
-    start = _start(draw, zone)
+    anchor = _anchor(draw, zone)
+    start = _start(draw, zone, anchor)
     if draw(CHANCES) > 95:
         return Case(draw(NAMED_ALIASES), name, start)
-    wall = start.astimezone(zone)
-    fields = (
-        _field(draw, 0, wall.minute, stars=10, steps=30),
-        _field(draw, 1, wall.hour, stars=20, steps=20),
-        _field(draw, 2, wall.day, stars=60, steps=10),
-        _field(draw, 3, wall.month, stars=70, steps=5),
-        _field(draw, 4, wall.isoweekday() % 7, stars=60, steps=10),
+    wall, behind = start.astimezone(zone), anchor.astimezone(zone)
+    minute = _field(draw, 0, wall.minute, stars=10, steps=25)
+    hour = _field(
+        draw, 1, draw(st.sampled_from([wall.hour, behind.hour, behind.hour - 1])), stars=15, steps=15
     )
-    return Case(" ".join(fields), name, start)
+    if draw(CHANCES) <= 50:
+        return Case(f"{minute} {hour} * * *", name, start)
+    day = _field(draw, 2, wall.day, stars=40, steps=15)
+    month = _field(draw, 3, wall.month, stars=70, steps=5)
+    weekday = _field(draw, 4, wall.isoweekday() % 7, stars=40, steps=15)
+    return Case(f"{minute} {hour} {day} {month} {weekday}", name, start)
 
 
 NAMED_ZONES = st.sampled_from(sorted(ZONES))
 NAMED_ALIASES = st.sampled_from(sorted(ALIASES))
 MINUTES_OF_65_YEARS = st.integers(0, 65 * 366 * 1440)
-NEAR_MINUTES, FAR_MINUTES = st.integers(-90, 90), st.integers(-27 * 60, 27 * 60)
+NEAR_MINUTES, FAR_MINUTES = st.integers(-75, 75), st.integers(-27 * 60, 27 * 60)
 MICROSECONDS = st.sampled_from([0, 0, 1, 999_999, 59_999_999]) | st.integers(0, 59_999_999)
 
 
-def _start(draw: st.DrawFn, zone: ZoneInfo) -> datetime:
+@cache
+def _by_shift(zone: ZoneInfo) -> list[list[datetime]]:
+    """The zone's changes, by how far they moved the clock: a rare kind is drawn as often as a common one."""
+    found: dict[timedelta, list[datetime]] = {}
+    for change in changes(zone):
+        before, after = ((change - ago).astimezone(zone).utcoffset() for ago in (MINUTE, timedelta(0)))
+        assert before is not None
+        assert after is not None
+        if 1971 <= change.year <= 2045:
+            found.setdefault(after - before, []).append(change)
+    return list(found.values())
+
+
+def _anchor(draw: st.DrawFn, zone: ZoneInfo) -> datetime:
+    """A change of the zone's offset, or any instant."""
+    number = draw(MINUTES_OF_65_YEARS)
+    if not _by_shift(zone) or draw(CHANCES) > 90:
+        return datetime(1971, 1, 1, tzinfo=UTC) + timedelta(minutes=number)
+    alike = draw(st.sampled_from(_by_shift(zone)))
+    return alike[number % len(alike)]
+
+
+def _start(draw: st.DrawFn, zone: ZoneInfo, anchor: datetime) -> datetime:
     """An aware datetime, with seconds or without, written in one zone or another."""
-    every = [change for change in changes(zone) if 1971 <= change.year <= 2036]
-    if every and draw(CHANCES) <= 75:
-        anchor = every[draw(MINUTES_OF_65_YEARS) % len(every)]
-    else:
-        anchor = datetime(1971, 1, 1, tzinfo=UTC) + timedelta(minutes=draw(MINUTES_OF_65_YEARS))
     minutes = draw(NEAR_MINUTES if draw(CHANCES) <= 60 else FAR_MINUTES)
     start = anchor + timedelta(minutes=minutes, microseconds=draw(MICROSECONDS))
     return start.astimezone((UTC, zone, zone, ZONES["America/New_York"])[draw(CHANCES) % 4])

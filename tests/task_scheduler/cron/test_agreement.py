@@ -1,7 +1,7 @@
 """`CronTask` against the simulated daemon: the same runs, from any start, for any expression."""
 
 import os
-from datetime import UTC
+from datetime import UTC, timedelta
 from itertools import islice
 
 import pytest
@@ -62,4 +62,7 @@ def test_the_latest_run_is_the_newest_that_cron_has_started(case: Case) -> None:
         assert found is None or found < case.start - HORIZON
     else:
         assert found == expected
+        following = expression.next_after(expected)
+        assert expression.latest_until(following - timedelta(microseconds=1)) == expected
+        assert expression.latest_until(following) == following
         assert expression.latest_until(expected) == expected

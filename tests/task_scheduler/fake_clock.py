@@ -85,3 +85,15 @@ class FakeClock(Clock):
             if not self.scheduler.running:
                 return
             assert time.monotonic() < until, "the thread neither sleeps nor ends"
+
+
+class Runs(list[float]):
+    """A handler that takes its time, and when it began, in seconds of the test."""
+
+    def __init__(self, clock: FakeClock, seconds: float = 0) -> None:
+        self.clock = clock
+        self.seconds = seconds
+
+    def __call__(self) -> None:
+        self.append(self.clock.elapsed)
+        self.clock.spend(self.seconds)

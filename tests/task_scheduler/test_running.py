@@ -4,23 +4,12 @@ from __future__ import annotations
 
 import logging
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
-from tests.task_scheduler.fake_clock import NOON, FakeClock
+from tests.task_scheduler.fake_clock import NOON, FakeClock, Runs
 from treadle.task_scheduler import CronTask, PeriodicTask, TaskScheduler, TaskState
-
-
-class Runs(list[float]):
-    """A handler that takes its time, and when it began, in seconds of the test."""
-
-    def __init__(self, clock: FakeClock, seconds: float = 0) -> None:
-        self.clock = clock
-        self.seconds = seconds
-
-    def __call__(self) -> None:
-        self.append(self.clock.elapsed)
-        self.clock.spend(self.seconds)
 
 
 def test_a_task_first_runs_one_interval_after_the_start(clock: FakeClock, scheduler: TaskScheduler) -> None:
@@ -121,9 +110,9 @@ def test_the_most_overdue_runs_first_so_that_none_starves(clock: FakeClock, sche
 def test_equal_due_times_run_in_the_order_of_registration(clock: FakeClock, scheduler: TaskScheduler) -> None:
     order: list[str] = []
     for name in ("c", "a", "d", "b"):
-        scheduler.register(PeriodicTask(name, lambda name=name: order.append(name), 5))
+        scheduler.register(PeriodicTask(name, partial(order.append, name), 5))
     for name in ("z", "y"):
-        scheduler.register(CronTask(name, lambda name=name: order.append(name), "* * * * *"))
+        scheduler.register(CronTask(name, partial(order.append, name), "* * * * *"))
     scheduler.start()
     clock.advance(60)
     assert order[-6:] == ["c", "a", "d", "b", "z", "y"]

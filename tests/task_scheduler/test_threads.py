@@ -68,7 +68,7 @@ def test_stop_waits_for_the_handler_that_runs_and_no_longer_than_it_may(real: Ta
     assert real.stop(0) is False
     held.let_go.set()
     assert real.stop(PATIENCE) is True
-    assert not real.running
+    assert threads() == []
     assert (held.runs, other.runs) == (1, 0)
 
 

@@ -21,8 +21,10 @@ def test_eight_workers_on_an_overdue_database_queue_each_work_once_and_never_bef
     for kind, scope in [("pulse", None), *(("visit", scope) for scope in SCOPES)]:
         key = kind if scope is None else f"visit:{scope}"
         db.run(
-            "insert into treadle.work_items (kind, scope_id, dedup_key, requested_at, status, attempt, finished_at)"
-            " values (%s, %s, %s, clock_timestamp(), 'succeeded', 1, clock_timestamp() + interval '1 hour')",
+            # Held by nobody that will end, so that nothing is due until all workers are there.
+            "insert into treadle.work_items (kind, scope_id, dedup_key, requested_at, status, attempt, claimed_by,"
+            " started_at, lease_until) values (%s, %s, %s, clock_timestamp(), 'running', 1, 'nobody',"
+            " clock_timestamp(), clock_timestamp() + interval '1 hour')",
             kind,
             scope,
             key,
@@ -32,7 +34,10 @@ def test_eight_workers_on_an_overdue_database_queue_each_work_once_and_never_bef
     db.until("select 1 from treadle.workers having count(*) = %s", WORKERS, seconds=40)
     assert db.value("select count(*) from treadle.work_items") == 1 + len(SCOPES)
 
-    db.run("update treadle.work_items set finished_at = clock_timestamp() - interval '1 hour'")
+    db.run(
+        "update treadle.work_items"
+        " set status = 'succeeded', lease_until = null, finished_at = clock_timestamp() - interval '1 hour'"
+    )
     ends = (
         "select from treadle.work_items where finished_at is not null group by dedup_key having count(*) >= 4"
     )

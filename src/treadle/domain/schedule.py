@@ -139,7 +139,8 @@ class Due:
 def is_due(*, active: bool, last_finished: datetime | None, interval: timedelta, now: datetime) -> bool:
     """The rule of due-ness: nothing queued or running, and the last finish, however it ended, is old.
 
-    A key that never finished is due at once. The PostgreSQL store states the same rule in SQL.
+    A key that never finished is due at once. *last_finished* leaves out what finished further ahead than an
+    interval, for a wrong clock wrote that. The PostgreSQL store states the same rule in SQL.
     """
     return not active and (last_finished is None or last_finished <= now - interval)
 

@@ -133,7 +133,11 @@ class MemoryRetention:
                 (row.slot, row.id, row) for row in rows if row.slot is not None and row.slot <= now
             )
             # Of each key the last one counts.
-            last = {row.dedup_key: row.id for _, _, row in finished if row.request.kind in periodic_kinds}
+            last = {
+                row.dedup_key: row.id
+                for finished_at, _, row in finished
+                if finished_at <= now and row.request.kind in periodic_kinds
+            }
             newest = {row.dedup_key: row.id for _, _, row in slotted if row.request.kind in periodic_kinds}
             kept = {id_ for by_key in (last, newest) for key, id_ in by_key.items() if key is not None}
             old = [

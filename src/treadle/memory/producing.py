@@ -72,9 +72,10 @@ class MemorySchedules:
 
     def _is_due(self, item: NewItem, interval: timedelta, now: datetime) -> bool:
         rows = self._of_key(item)
+        credible = [row.finished_at for row in rows if row.finished_at and row.finished_at <= now + interval]
         return is_due(
             active=any(row.finished_at is None for row in rows),
-            last_finished=max((row.finished_at for row in rows if row.finished_at), default=None),
+            last_finished=max(credible, default=None),
             interval=interval,
             now=now,
         )

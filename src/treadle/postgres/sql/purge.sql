@@ -11,10 +11,10 @@ where id = any(array(
           old.dedup_key is null
           or old.kind <> all(%(periodic_kinds)s::text[])
           or exists (
-              -- In the order of the due-ness probe, which may follow only the newest.
+              -- In the order of the due-ness probe; a finish in the future was written by a wrong clock.
               select from treadle.work_items newer
               where newer.dedup_key = old.dedup_key
-                and newer.finished_at is not null
+                and newer.finished_at <= (select coalesce(%(now)s::timestamptz, clock_timestamp()))
                 and (newer.finished_at, newer.id) > (old.finished_at, old.id)
           )
           -- Its slot may be the newest although a request by hand finished after it.

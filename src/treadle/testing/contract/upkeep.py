@@ -131,6 +131,50 @@ class SchedulingContract(Contract):
                 await store.leases.finish(lease, Succeeded(), NO_PROGRESS)
             clock.advance(HOUR)
 
+    async def test_finishes_from_a_time_when_the_clock_was_wrong_block_nothing(
+        self, store: Store, clock: FixedClock
+    ) -> None:
+        await finished(store, request(key="k"))
+        right = clock.now
+        clock.now = right + DAY * 3650
+        for _ in range(3):
+            await _run_due(store)
+            clock.advance(HOUR)
+        clock.now = right + HOUR - INSTANT
+        assert await store.schedules.schedule([due("k", HOUR)]) == []
+        clock.now = right + HOUR
+        for _ in range(3):  # time and again, and each time once
+            await _run_due(store)
+            assert await store.schedules.schedule([due("k", HOUR)]) == []
+            clock.advance(HOUR)
+
+    async def test_a_first_finish_at_a_time_when_the_clock_was_wrong_blocks_nothing(
+        self, store: Store, clock: FixedClock
+    ) -> None:
+        right = clock.now
+        clock.now = right + DAY * 3650
+        await _run_due(store)
+        clock.now = right
+        for _ in range(3):
+            await _run_due(store)
+            clock.advance(HOUR)
+
+    async def test_a_clock_that_went_back_during_a_run_delays_the_next_and_no_more(
+        self, store: Store, clock: FixedClock
+    ) -> None:
+        await finished(store, request(key="k"))
+        clock.advance(HOUR)
+        (again,) = await store.schedules.schedule([due("k", HOUR)])
+        lease = await take(store, claimant(lease=DAY))
+        assert lease.item_id == again
+        clock.now -= HOUR * 2  # to before the finish that it follows
+        await store.leases.finish(lease, Succeeded(), NO_PROGRESS)
+        assert await store.schedules.schedule([due("k", HOUR)]) == []
+        clock.advance(HOUR * 2)
+        for _ in range(3):
+            await _run_due(store)
+            clock.advance(HOUR)
+
     async def test_a_scope_that_is_gone_is_passed_over_and_the_rest_is_queued(
         self, harness: StoreHarness, store: Store
     ) -> None:
@@ -140,6 +184,14 @@ class SchedulingContract(Contract):
         queued = await store.schedules.schedule([due("a"), gone, due("z", scope_id=scope)])
         assert len(queued) == 2
         assert {(await take(store)).dedup_key for _ in queued} == {"a", "z"}
+
+
+async def _run_due(store: Store) -> None:
+    """Queue what is due each hour, which it must be, and run it."""
+    queued = await store.schedules.schedule([due("k", HOUR)])
+    lease = await take(store)
+    assert [lease.item_id] == queued
+    await store.leases.finish(lease, Succeeded(), NO_PROGRESS)
 
 
 class RetentionContract(Contract):
@@ -221,6 +273,18 @@ class RetentionContract(Contract):
         clock.advance(DAY * 40)
         await purge(store, older_than=DAY * 30, periodic=[ALPHA])
         assert await store.schedules.schedule([due("k", DAY * 90)]) == []
+
+    async def test_a_finish_that_a_wrong_clock_wrote_does_not_release_the_newest_before_it(
+        self, store: Store, clock: FixedClock
+    ) -> None:
+        kept = await finished(store, request(key="k"))
+        right = clock.now
+        clock.now = right + DAY * 3650
+        await finished(store, request(key="k"))
+        clock.now = right + DAY * 2
+        assert await purge(store, older_than=DAY, periodic=[ALPHA]) == 0
+        assert (await look(store, kept)).status is Status.SUCCEEDED
+        assert await store.schedules.schedule([due("k", DAY * 3)]) == []
 
     async def test_a_newer_item_that_has_not_finished_does_not_release_the_newest_finished_one(
         self, store: Store, clock: FixedClock

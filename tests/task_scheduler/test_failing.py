@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from tests.task_scheduler.fake_clock import FakeClock, Runs
+from tests.task_scheduler.fake_clock import PATIENCE, FakeClock, Runs
 from treadle.task_scheduler import PeriodicTask, TaskScheduler
 
 
@@ -19,6 +21,9 @@ class Unspeakable(Exception):
 
 class Rude(BaseException):
     pass
+
+
+UNPRINTABLE: Any = ("file", 1, 1, 5)  # 5 for a text: no traceback prints it
 
 
 def raising(error: BaseException) -> Callable[[], None]:
@@ -37,6 +42,7 @@ def raising(error: BaseException) -> Callable[[], None]:
         (raising(GeneratorExit()), "GeneratorExit"),
         (raising(Rude("out")), "Rude: out"),
         (raising(Unspeakable()), "Unspeakable"),
+        (raising(SyntaxError("odd", UNPRINTABLE)), "SyntaxError"),
     ],
 )
 def test_a_handler_that_raises_whatever_it_raises_runs_again_and_harms_no_other(
@@ -84,15 +90,19 @@ class BrokenLog(logging.Handler):
 
 
 class CuriousLog(logging.Handler):
-    """Looks at the scheduler from another thread's point of view: by what needs its lock."""
+    """Waits for another thread that looks at the scheduler, as one does that logs and has the log's lock."""
 
     def __init__(self, scheduler: TaskScheduler) -> None:
         super().__init__()
         self.scheduler = scheduler
-        self.seen = 0
+        self.told: list[str] = []
 
     def handle(self, record: logging.LogRecord) -> bool:
-        self.seen += len(self.scheduler.states())
+        other = threading.Thread(target=self.scheduler.states, daemon=True)
+        other.start()
+        other.join(PATIENCE / 4)
+        if not other.is_alive():
+            self.told.append(record.getMessage())
         return True
 
 
@@ -117,12 +127,66 @@ def test_a_log_that_fails_does_not_end_the_thread(
     assert scheduler.states()[1].failures == scheduler.states()[1].runs > 0
 
 
-def test_a_log_may_look_at_the_scheduler(
+def test_the_scheduler_logs_without_its_lock(
     clock: FakeClock, scheduler: TaskScheduler, log: logging.Logger
 ) -> None:
     curious = CuriousLog(scheduler)
     log.addHandler(curious)
     scheduler.register(PeriodicTask("sweep", Runs(clock, seconds=15), 10))
+    scheduler.register(PeriodicTask("other", str, 12))
     scheduler.start()
-    clock.advance(30)
-    assert curious.seen == scheduler.states()[0].runs > 0
+    clock.advance(10)
+    clock.jump(-60)
+    clock.advance(0)
+    assert curious.told == [
+        "task sweep skips the due times that passed until its run ended",
+        "task other starts 13.0 s late",
+        "task other skips the due times that passed until its run ended",
+        "the wall clock went back by 60 s",
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_clock_that_fails_ends_the_thread_which_can_be_told_and_started_again(
+    clock: FakeClock, scheduler: TaskScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = Runs(clock)
+
+    def broken() -> float:
+        raise OSError("no clock")
+
+    def handler() -> None:
+        runs()
+        monkeypatch.setattr(clock, "monotonic", broken)  # the end of the run cannot be noted
+
+    scheduler.register(PeriodicTask("sweep", handler, 10))
+    scheduler.start()
+    clock.advance(10)
+    monkeypatch.undo()
+    assert scheduler.stop() is True
+    assert not scheduler.running
+    assert scheduler.states()[0].running_since is None
+
+    scheduler.start()
+    clock.advance(10)
+    monkeypatch.undo()
+    assert runs == [10, 20]
+
+
+def test_a_thread_that_cannot_be_had_is_told_and_may_be_had_later(
+    clock: FakeClock, scheduler: TaskScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    runs = Runs(clock)
+    scheduler.register(PeriodicTask("sweep", runs, 10))
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            scheduler.start()
+    assert not scheduler.running
+    assert scheduler.stop() is True  # and waits for no thread that never was
+    scheduler.start()
+    clock.advance(10)
+    assert runs == [10]

@@ -35,12 +35,12 @@ def test_a_task_registered_while_others_sleep_runs_in_its_time(
     assert runs == pytest.approx([100.05, 100.1])
 
 
-def test_ten_thousand_runs_do_not_drift(clock: FakeClock, scheduler: TaskScheduler) -> None:
+def test_a_thousand_runs_do_not_drift(clock: FakeClock, scheduler: TaskScheduler) -> None:
     runs = Runs(clock, seconds=0.03)
     scheduler.register(PeriodicTask("sweep", runs, 0.1))
     scheduler.start()
-    clock.advance(1000.05)
-    assert runs == pytest.approx([k * 0.1 for k in range(1, 10_001)], abs=1e-9)
+    clock.advance(100.05)
+    assert runs == pytest.approx([k * 0.1 for k in range(1, 1001)], abs=1e-9)
 
 
 def test_an_overrun_skips_to_the_next_point_of_the_grid(

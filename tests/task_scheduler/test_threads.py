@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -55,6 +56,12 @@ def test_stop_wakes_a_sleeper_that_has_an_hour_to_go(real: TaskScheduler) -> Non
         took.append(time.perf_counter() - began)
         assert threads() == []
     assert min(took) < 0.1  # the others may have waited for the machine
+
+
+@pytest.mark.parametrize("timeout", [math.inf, 1e12, None])
+def test_stop_may_wait_for_ever(real: TaskScheduler, timeout: float | None) -> None:
+    real.start()
+    assert real.stop(timeout) is True
 
 
 def test_stop_waits_for_the_handler_that_runs_and_no_longer_than_it_may(real: TaskScheduler) -> None:

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from tests.task_scheduler.fake_clock import FakeClock, Runs
+from tests.task_scheduler.fake_clock import PATIENCE, FakeClock, Runs
 from treadle.task_scheduler import CronTask, PeriodicTask, TaskScheduler
 
 MINUTE, HOUR, YEAR = 60, 3600, 365.2425 * 86400
@@ -21,12 +21,33 @@ def test_periodic_tasks_keep_their_cadence_whatever_becomes_of_the_wall_clock(
     scheduler.register(CronTask("report", print, "0 * * * *"))
     scheduler.start()
     clock.advance(20)
-    used = clock.cpu_seconds
     clock.jump(jump)
     clock.advance(50)
     assert runs == [7, 14, 21, 28, 35, 42, 49, 56, 63, 70]
-    # Thread time, which does not pass while others have the processor.
-    assert clock.cpu_seconds - used < 0.02
+
+
+@pytest.mark.parametrize("jump", [-10 * YEAR, 100 * YEAR, HOUR])
+def test_a_jump_costs_less_than_20_ms_of_the_thread(jump: float) -> None:
+    used, looks = zip(*(cost_of(jump) for _ in range(5)), strict=True)
+    # The thread's own time, which does not pass while others have the processor, and the least of five, as
+    # the collector may have worked in the thread; it is 1 ms.
+    assert min(used) < 0.02
+    assert max(looks) <= 4
+
+
+def cost_of(jump: float) -> tuple[float, int]:
+    """The thread's CPU seconds and its looks at the clock, in the moment after the jump."""
+    clock = FakeClock()
+    for second in range(10):
+        clock.scheduler.register(PeriodicTask(f"sweep {second}", print, 100 + second))
+        clock.scheduler.register(CronTask(f"report {second}", str, f"{second} * * * *"))
+    clock.scheduler.start()
+    clock.advance(50)
+    used, looks = clock.cpu_seconds, clock.looks
+    clock.jump(jump)
+    clock.advance(0.5)
+    assert clock.scheduler.stop(PATIENCE)
+    return clock.cpu_seconds - used, clock.looks - looks
 
 
 @pytest.mark.parametrize("jump", [HOUR, 100 * YEAR])
@@ -38,11 +59,9 @@ def test_what_a_jump_forward_passed_over_runs_once(
     scheduler.register(CronTask("hourly", hourly, "30 * * * *"))
     scheduler.start()
     clock.advance(10)
-    used = clock.cpu_seconds
     clock.jump(jump)
     clock.advance(40)
     assert (len(minutely), len(hourly)) == (1, 1)
-    assert clock.cpu_seconds - used < 0.02
     assert sum("late" in message for message in caplog.messages) == 2
 
 
@@ -66,11 +85,8 @@ def test_after_ten_years_back_cron_tasks_follow_the_clock_that_is_now(
     scheduler.register(CronTask("daily", daily, "30 12 * * *"))
     scheduler.start()  # at noon
     clock.advance(10 * MINUTE)
-    used = clock.cpu_seconds
     clock.jump(-round(10 * YEAR / 86400) * 86400)  # to ten past noon of a day ten years ago
-    clock.advance(30)
-    assert clock.cpu_seconds - used < 0.02
-    clock.advance(2 * HOUR - 30)
+    clock.advance(2 * HOUR)
     assert hourly == pytest.approx([60 * MINUTE, 120 * MINUTE])
     assert daily == pytest.approx([30 * MINUTE])
     assert "the wall clock went back by 315532800 s" in caplog.text
@@ -138,3 +154,62 @@ def test_a_clock_that_is_disciplined_by_moments_moves_the_runs_along_and_is_not_
             clock.advance(60)
     assert runs == pytest.approx([60 * k + 0.3 * (k + 1) for k in range(1, 10)])
     assert caplog.messages == []
+
+
+def test_a_late_run_stands_for_all_it_made_up_for_when_the_clock_goes_back_a_little(
+    clock: FakeClock, scheduler: TaskScheduler
+) -> None:
+    runs = Runs(clock)
+    scheduler.register(CronTask("report", runs, "0 * * * *"))
+    scheduler.start()  # at noon
+    clock.advance(10)
+    clock.jump(3 * HOUR)  # asleep until ten seconds past three
+    clock.advance(1)
+    assert runs == [10]
+    clock.jump(-20)
+    clock.advance(MINUTE)  # past three once more
+    assert runs == [10]
+
+
+def test_after_a_correction_of_hours_a_small_one_loses_no_fixed_time(
+    clock: FakeClock, scheduler: TaskScheduler
+) -> None:
+    runs = Runs(clock)
+    scheduler.register(CronTask("report", runs, "30 12 * * *"))
+    scheduler.start()  # at noon
+    clock.advance(31 * MINUTE)
+    clock.jump(-4 * HOUR)
+    clock.advance(90 * MINUTE)  # to one minute past ten, less than three hours before it is due again
+    clock.jump(-10)
+    clock.advance(150 * MINUTE)
+    assert runs == pytest.approx([30 * MINUTE, 270 * MINUTE + 10])
+
+
+def test_a_task_registered_while_the_clock_was_wrong_is_not_left_in_the_far_future(
+    clock: FakeClock, scheduler: TaskScheduler
+) -> None:
+    runs = Runs(clock)
+    scheduler.register(CronTask("first", print, "* * * * *"))
+    scheduler.start()
+    clock.advance(10)
+    clock.jump(100 * YEAR)
+    scheduler.register(
+        CronTask("report", runs, "* * * * *")
+    )  # not the first of those due: the thread sleeps on
+    clock.jump(-100 * YEAR)
+    clock.advance(120)
+    assert runs == pytest.approx([60, 120])
+
+
+def test_a_restart_after_the_clock_went_back_repeats_no_fixed_time(
+    clock: FakeClock, scheduler: TaskScheduler
+) -> None:
+    runs = Runs(clock)
+    scheduler.register(CronTask("report", runs, "30 12 * * *"))
+    scheduler.start()
+    clock.advance(HOUR)
+    scheduler.stop()
+    clock.jump(-HOUR)
+    scheduler.start()
+    clock.advance(HOUR)
+    assert runs == pytest.approx([30 * MINUTE])

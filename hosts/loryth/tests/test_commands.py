@@ -5,9 +5,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from hosts.loryth.tests.program import free_port
 from loryth.cli.app import app
 from loryth.database import Connection
+from tests.process.host_program import free_port
 from treadle.cli.exits import run
 
 Command = Callable[..., tuple[int, str, str]]

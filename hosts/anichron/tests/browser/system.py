@@ -14,7 +14,8 @@ import httpx
 import psycopg
 from argon2 import PasswordHasher
 
-from hosts.anichron.tests.process.program import Program, free_port, rows
+from hosts.anichron.tests.process.program import Program, rows
+from tests.process.host_program import free_port
 
 PASSWORD = "correct horse"
 FAST = {

@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from hosts.anichron.tests.process.program import Program, free_port, rows
+from hosts.anichron.tests.process.program import Program, rows
+from tests.process.host_program import free_port
 
 Start = Callable[..., Program]
 

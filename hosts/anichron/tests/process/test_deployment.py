@@ -11,7 +11,8 @@ import yaml
 from psycopg.conninfo import conninfo_to_dict
 
 from anichron.up.sample import make_sample
-from hosts.anichron.tests.process.program import Program, await_rows, free_port, rows
+from hosts.anichron.tests.process.program import Program, await_rows, rows
+from tests.process.host_program import free_port
 
 Start = Callable[..., Program]
 

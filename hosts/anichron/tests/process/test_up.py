@@ -13,14 +13,8 @@ import psycopg
 import pytest
 
 from anichron.up.sample import make_sample
-from hosts.anichron.tests.process.program import (
-    Program,
-    await_gone,
-    await_rows,
-    descendants,
-    free_port,
-    rows,
-)
+from hosts.anichron.tests.process.program import Program, await_gone, await_rows, descendants, rows
+from tests.process.host_program import free_port
 
 Start = Callable[..., Program]
 

@@ -13,7 +13,8 @@ from anichron.database import Database
 from anichron.identity.configs import StorageConfigs
 from anichron.identity.users import Users
 from anichron.up.sample import make_sample
-from hosts.anichron.tests.process.program import Program, await_rows, free_port, rows
+from hosts.anichron.tests.process.program import Program, await_rows, rows
+from tests.process.host_program import free_port
 
 Start = Callable[..., Program]
 

@@ -8,10 +8,11 @@ from threading import Event as Flag
 
 import pytest
 
-from hosts.loryth.tests.program import free_port, until
+from hosts.loryth.tests.program import until
 from loryth.chores.bound import Bound
 from loryth.chores.plugin_health import PluginHealth
 from loryth.database import Connection, Database
+from tests.process.host_program import free_port
 
 
 class Plugins(ThreadingHTTPServer):

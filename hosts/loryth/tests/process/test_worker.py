@@ -10,7 +10,7 @@ import httpx
 import psycopg
 import pytest
 
-from hosts.loryth.tests.program import Program, free_port, until
+from hosts.loryth.tests.program import Program, until
 from hosts.loryth.tests.store import Store
 from loryth.chores.bound import Bound
 from loryth.chores.deleted_files import DeletedFiles
@@ -19,6 +19,7 @@ from loryth.events.consumer import Delivery, EventConsumer
 from loryth.events.handlers import HANDLERS
 from loryth.events.outbox import publish
 from loryth.storage import Storage
+from tests.process.host_program import free_port
 from tests.process.proxy import Proxy
 
 Start = Callable[..., Program]

@@ -86,8 +86,10 @@ _ALIASES: Final = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-_STAR: Final = re.compile(r"\*(?:/([0-9]{1,4}))?")
-_ITEM: Final = re.compile(r"([0-9]{1,4}|[a-z]{3})(?:-([0-9]{1,4}|[a-z]{3}))?(?:/([0-9]{1,4}))?")
+_STAR: Final = re.compile(r"\*(?:/([0-9]{1,9}))?")
+_ITEM: Final = re.compile(r"([0-9]{1,4}|[a-z]{3})(?:-([0-9]{1,4}|[a-z]{3}))?(?:/([0-9]{1,9}))?")
+_OTHERS: Final = re.compile(r"[?#]|^[lrh]$|^l-?[0-9]|[0-9][lw]$")
+"""What Quartz, Jenkins and croniter have, each in its own way."""
 
 
 @dataclass(frozen=True)
@@ -247,13 +249,14 @@ def _normal_form(expression: object) -> str:
     """The expression in the dialect that all cron libraries read alike: stars and lists of numbers."""
     if not isinstance(expression, str):
         raise ValueError(f"cron expression {expression!r} is no text")  # noqa: TRY004 - all refusals are one error
-    text = expression.strip(" \t").lower()
+    text = expression.strip()
     if text.startswith("@"):
-        if text not in _ALIASES:
+        if text.lower() not in _ALIASES:
             raise ValueError(
                 f"cron expression {expression!r}: unknown alias; there are {', '.join(_ALIASES)}"
+                + ("; what is to be done at the start, call there" if text.lower() == "@reboot" else "")
             )
-        text = _ALIASES[text]
+        text = _ALIASES[text.lower()]
     parts = re.split(r"[ \t]+", text) if text else []
     if len(parts) != len(_FIELDS):
         raise ValueError(
@@ -277,20 +280,29 @@ def _normal_field(field: _Field, part: str) -> str:
 
 
 def _values(field: _Field, part: str, item: str) -> range:
-    if item.startswith("*"):
-        raise ValueError(f"{field.name} {part!r}: * and */n stand alone, not in a list or range")
-    match = _ITEM.fullmatch(item)
+    if _STAR.match(item) and item != part:
+        raise ValueError(f"{field.name} {part!r}: * and */n stand alone, not in a list")
+    match = _ITEM.fullmatch(item.lower())
     if match is None:
         raise ValueError(
             f"{field.name} {part!r} makes no sense; a field is *, */n or a list of a, a-b, a-b/n and a/n, of "
-            "numbers" + (f" and names such as {field.words[1]}" if field.words else "")
+            "numbers"
+            + (f" and names such as {field.words[1]}" if field.words else "")
+            + (
+                "; L, W, #, ?, H and R are not read, programs differ in them"
+                if _OTHERS.search(item.lower())
+                else ""
+            )
         )
     low = _number(field, part, match[1])
     open_end = max(low, field.last) if match[3] else low
     high = _number(field, part, match[2]) if match[2] else open_end
     if low > high:
-        hint = "; Sunday is 7 at the end of a range" if field.words is _WEEKDAYS and high == 0 else ""
-        raise ValueError(f"{field.name} {part!r}: the range {item!r} runs backwards{hint}")
+        # Sunday, which is 0, is also 7, where a week may end.
+        instead = (
+            f"{low}-7" if field.words is _WEEKDAYS and high == 0 else f"{low}-{field.last},{field.low}-{high}"
+        )
+        raise ValueError(f"{field.name} {part!r}: the range {item!r} runs backwards; write {instead}")
     return range(low, high + 1, _step(field, part, match[3]))
 
 
@@ -456,7 +468,10 @@ class _Now:
 
     @property
     def utc(self) -> datetime:
-        return datetime.fromtimestamp(self.wall, UTC)
+        try:
+            return datetime.fromtimestamp(self.wall, UTC)
+        except (ValueError, OverflowError, OSError):  # a clock beyond the calendar's end
+            return datetime.max.replace(tzinfo=UTC)
 
     def on_clock_of(self, entry: _Entry) -> float:
         return self.wall if isinstance(entry.task, CronTask) else self.monotonic
@@ -475,8 +490,9 @@ class TaskScheduler:
     - Setting the wall clock leaves periodic tasks as they are. Forward, what a cron task missed runs once.
       Back, it is planned anew, and what comes again runs again, except for fixed times that are less than
       three hours old and anything that is less than a minute old.
-    - Every method may be called from any thread, from handlers and from signal handlers. Threads do not
-      survive ``os.fork``: in the child the scheduler is not running, and may be started.
+    - Every method may be called from any thread and from handlers; ``stop``, ``states`` and ``running`` from
+      signal handlers, too, where a stop that interrupts a start comes before it. Threads do not survive
+      ``os.fork``: in the child the scheduler is not running, and may be started.
     """
 
     def __init__(self, *, clock: Clock | None = None) -> None:
@@ -724,7 +740,10 @@ if hasattr(os, "register_at_fork"):
 def _outcome(task: PeriodicTask | CronTask) -> str | None:
     """Run the handler: None, or its error in a line."""
     try:
-        task.handler()
+        result = task.handler()
+        if inspect.iscoroutine(result):  # of a lambda, say, which does not look async
+            result.close()
+            raise TypeError("the handler returned a coroutine, which nobody awaits")
     except BaseException as error:  # noqa: BLE001 - a handler that calls sys.exit() must not end the others
         _log(logging.ERROR, "task %s failed; it runs again at its next time", task.name, error=error)
         with suppress(BaseException):

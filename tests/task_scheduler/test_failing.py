@@ -26,6 +26,10 @@ class Rude(BaseException):
 UNPRINTABLE: Any = ("file", 1, 1, 5)  # 5 for a text: no traceback prints it
 
 
+async def nothing() -> None:
+    """A coroutine, when it is called."""
+
+
 def raising(error: BaseException) -> Callable[[], None]:
     def handler() -> None:
         raise error
@@ -42,6 +46,7 @@ def raising(error: BaseException) -> Callable[[], None]:
         (raising(GeneratorExit()), "GeneratorExit"),
         (raising(Rude("out")), "Rude: out"),
         (raising(Unspeakable()), "Unspeakable"),
+        (lambda: nothing(), "TypeError: the handler returned a coroutine, which nobody awaits"),  # noqa: PLW0108 - not seen to be async
         (raising(SyntaxError("odd", UNPRINTABLE)), "SyntaxError"),
     ],
 )

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.task_scheduler.fake_clock import PATIENCE, FakeClock, Runs
-from treadle.task_scheduler import CronTask, PeriodicTask, TaskScheduler
+from treadle.task_scheduler import Clock, CronTask, PeriodicTask, TaskScheduler
 
 SOON = 0.001
 
@@ -45,14 +45,29 @@ class Held:
         assert self.begun.wait(PATIENCE)
 
 
-def test_stop_wakes_a_sleeper_that_has_an_hour_to_go(real: TaskScheduler) -> None:
-    real.register(PeriodicTask("hourly", print, 3600))
+class Sleeping(Clock):
+    """Tells when the thread is about to wait: who gets the lock after that finds it asleep."""
+
+    def __init__(self) -> None:
+        self.asleep = threading.Event()
+
+    def wait(self, condition: threading.Condition, seconds: float) -> None:
+        self.asleep.set()
+        super().wait(condition, seconds)
+
+
+@pytest.mark.timeout(20)
+def test_stop_wakes_a_sleeper_that_has_an_hour_to_go() -> None:
+    clock = Sleeping()
+    scheduler = TaskScheduler(clock=clock)
+    scheduler.register(PeriodicTask("hourly", print, 3600))
     took: list[float] = []
     for _ in range(5):
-        real.start()
-        assert real.running
+        clock.asleep.clear()
+        scheduler.start()
+        assert clock.asleep.wait(PATIENCE)
         began = time.perf_counter()
-        assert real.stop()
+        assert scheduler.stop()
         took.append(time.perf_counter() - began)
         assert threads() == []
     assert min(took) < 0.1  # the others may have waited for the machine

@@ -213,3 +213,15 @@ def test_a_restart_after_the_clock_went_back_repeats_no_fixed_time(
     scheduler.start()
     clock.advance(HOUR)
     assert runs == pytest.approx([30 * MINUTE])
+
+
+def test_periodic_tasks_go_on_under_a_clock_beyond_the_calendars_end(
+    clock: FakeClock, scheduler: TaskScheduler
+) -> None:
+    runs = Runs(clock)
+    scheduler.register(PeriodicTask("sweep", runs, 10))
+    scheduler.start()
+    clock.jump(1e12)
+    clock.advance(20)
+    assert runs == [10, 20]
+    assert scheduler.states()[0].runs == 2

@@ -30,6 +30,7 @@ scheduler = TaskScheduler()
 scheduler.register(PeriodicTask("tick", lambda: print(time.monotonic(), flush=True), interval_seconds=1))
 print(time.monotonic(), flush=True); scheduler.start()
 for line in sys.stdin:
+    time.sleep(0.3)  # into the wait between two ticks
     began = time.monotonic(); print(scheduler.stop(), time.monotonic() - began, flush=True); scheduler.start()
 """
     with python(program) as process:

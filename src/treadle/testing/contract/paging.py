@@ -46,12 +46,14 @@ class PagingContract(Contract):
         self, store: Store, clock: FixedClock, statuses: list[Status], limit: int
     ) -> None:
         made = await _two_of_each_status(store, clock)
-        wanted = {item.id for item in made if not statuses or item.status in statuses}
-        for kind, expected in ((ALPHA, wanted), (BETA, set[UUID]())):
+        # Ids of the same millisecond fall anyhow, so that the two orders differ now and then.
+        made.sort(
+            key=lambda item: (item.requested_at if statuses == [Status.QUEUED] else 0, item.id), reverse=True
+        )
+        wanted = [item.id for item in made if not statuses or item.status in statuses]
+        for kind, expected in ((ALPHA, wanted), (BETA, [])):
             found = await _all(store, ItemFilter(statuses=statuses, kinds=[kind]), limit)
-            assert len(found) == len(expected)
-            assert {item.id for item in found} == expected
-            assert [item.id for item in found] == sorted(expected, reverse=True)
+            assert [item.id for item in found] == expected
             assert found == [await look(store, item.id) for item in found]
 
     @pytest.mark.parametrize("statuses", EVERY, ids=lambda statuses: "+".join(statuses) or "any")
@@ -146,7 +148,7 @@ async def _all(store: Store, wanted: ItemFilter, limit: int) -> Sequence[WorkIte
 
 
 async def _two_of_each_status(store: Store, clock: FixedClock, scope: UUID | None = None) -> list[WorkItem]:
-    """Of kind alpha; asked for a second apart, so that the order of time is that of the ids."""
+    """Of kind alpha; asked for a second apart."""
     made = []
     outcomes: list[Outcome] = [Succeeded({"n": 1}), Failed("no"), Cancelled()]
     for outcome in outcomes * 2:
